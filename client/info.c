@@ -31,9 +31,18 @@ _Static_assert(PERFPERSIST_FREQ == PP_EVENT_FREQ && PERFPERSIST_CALLCHAIN == PP_
 		       PERFPERSIST_STOPPED == PP_EVENT_STOPPED &&
 		       PERFPERSIST_PROGRAM == PP_EVENT_PROGRAM &&
 		       PERFPERSIST_ADOPTED == PP_EVENT_ADOPTED &&
+		       PERFPERSIST_BOUND == PP_EVENT_BOUND &&
 		       PERFPERSIST_NO_KERNEL_CHAIN == PP_EVENT_NO_KERNEL_CHAIN &&
 		       PERFPERSIST_NO_USER_CHAIN == PP_EVENT_NO_USER_CHAIN,
 	       "flags");
+_Static_assert((int)PERFPERSIST_TARGET_PROCESS == (int)PP_TARGET_PROCESS &&
+		       (int)PERFPERSIST_TARGET_THREAD == (int)PP_TARGET_THREAD &&
+		       (int)PERFPERSIST_TARGET_CGROUP == (int)PP_TARGET_CGROUP &&
+		       PERFPERSIST_TARGET_NO_INHERIT == PP_TARGET_NO_INHERIT &&
+		       PERFPERSIST_TARGET_DELETE == PP_TARGET_DELETE &&
+		       PERFPERSIST_TARGET_OR_FILTER == PP_TARGET_OR_FILTER &&
+		       PERFPERSIST_TARGET_ENDED == PP_TARGET_ENDED,
+	       "targets");
 _Static_assert((int)PERFPERSIST_ACTION_SNAPSHOT == (int)PP_ACTION_SNAPSHOT &&
 		       (int)PERFPERSIST_ACTION_FREEZE == (int)PP_ACTION_FREEZE &&
 		       (int)PERFPERSIST_ACTION_PAUSE == (int)PP_ACTION_PAUSE &&
@@ -115,7 +124,11 @@ void client_info_from_message(const struct pp_msg_event *m, struct perfpersist_i
 		.missed_unknown = m->missed_unknown && m->missed_unknown != PP_MISSED_AT_LEAST,
 		.missed_at_least = m->missed_unknown == PP_MISSED_AT_LEAST,
 		.lacking_error = m->lacking_error > 0 ? -m->lacking_error : 0,
+		.target = m->target.kind,
+		.target_flags = m->target.flags,
+		.target_pid = m->target.pid,
 	};
+	COPY_FIELD(ret->target_cgroup, m->target.cgroup);
 	COPY_FIELD(ret->ns, m->ns);
 	COPY_FIELD(ret->name, m->name);
 	COPY_FIELD(ret->event, m->event);
@@ -147,7 +160,11 @@ void client_info_to_message(const struct perfpersist_info *info, struct pp_msg_e
 		.mode = info->mode,
 		.creator = info->creator,
 		.created = info->created,
+		.target.kind = info->target,
+		.target.flags = info->target_flags,
+		.target.pid = info->target_pid,
 	};
+	COPY_FIELD(ret->target.cgroup, info->target_cgroup);
 	COPY_FIELD(ret->ns, info->ns);
 	COPY_FIELD(ret->name, info->name);
 	COPY_FIELD(ret->event, info->event);

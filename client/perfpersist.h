@@ -117,6 +117,22 @@ enum perfpersist_state {
 #define PERFPERSIST_CHECKPOINT_OF(flags) ((flags) >> 16 & 0xfff)
 #define PERFPERSIST_CHECKPOINT_MAX 3600
 
+#define PERFPERSIST_BOUND (1U << 31) /* info only: it counts in its target alone */
+
+/* A task or cgroup in which alone an event counts: nothing runs for the others on the machine. Since 0.1 */
+enum perfpersist_target_kind {
+	PERFPERSIST_TARGET_NONE = 0,
+	PERFPERSIST_TARGET_PROCESS = 1, /* its threads, and what they create from then on */
+	PERFPERSIST_TARGET_THREAD = 2,	/* and what it creates from then on */
+	PERFPERSIST_TARGET_CGROUP = 3,	/* of version 2, and those below it */
+};
+#define PERFPERSIST_TARGET_NO_INHERIT (1U << 0) /* tasks: not what they create */
+#define PERFPERSIST_TARGET_DELETE (1U << 1)	/* the event is deleted when the target has ended */
+/* create: a process, of whose events some do not count, becomes a filter: PID == … */
+#define PERFPERSIST_TARGET_OR_FILTER (1U << 2)
+#define PERFPERSIST_TARGET_ENDED \
+	(1U << 3) /* info only: the task has ended, the cgroup is removed */
+
 /* An event, as lists show it. Holds no resources. */
 struct perfpersist_info {
 	size_t sz;
@@ -161,6 +177,10 @@ struct perfpersist_info {
 	/* bytes of the user stack that a record has, at most, beside the user's registers; 0: it has
 	 * neither */
 	uint32_t stack_user;
+	/* in what it counts, if that is not the whole machine: enum perfpersist_target_kind,
+	 * PERFPERSIST_TARGET_*, and the number of a task, or the path of a cgroup. Since 0.1 */
+	uint32_t target, target_flags, target_pid;
+	char target_cgroup[256];
 };
 
 /* Events with a filter of their own. */
@@ -194,6 +214,13 @@ struct perfpersist_create_options {
 	 * of the user stack at most, from which perf unwinds it: a multiple of 8, 65528 at most; 0:
 	 * neither. -EACCES: the caller may not have them (UserStacks= in perfpersistd.conf). Since 0.1 */
 	uint32_t stack_user;
+	/* in what alone it counts, if all of its events are counted or sampled: enum perfpersist_target_kind,
+	 * NO_INHERIT, DELETE and OR_FILTER, and the number of a task as the caller's /proc has it, which must
+	 * be the daemon's, too; or a cgroup's path from the root of the cgroups, or the name of a unit of
+	 * systemd, in target_cgroup. Excludes sharing, and, but for a cgroup, BOOT. -ESRCH (no such task),
+	 * -EAGAIN (it makes threads too fast). Since 0.1 */
+	uint32_t target, target_flags, target_pid;
+	const char *target_cgroup;
 };
 
 struct perfpersist_daemon_info {

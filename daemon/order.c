@@ -14,7 +14,7 @@
 #define FLAGS_KNOWN                                                                       \
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED)
+	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -297,6 +297,42 @@ int pp_spec_check(const struct pp_spec *spec)
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }
 
+static bool task_is_good(const struct pp_msg_target *t)
+{
+	return t->pid > 0 && t->pid <= INT32_MAX && !*t->cgroup;
+}
+
+/* A cgroup's tasks inherit nothing: what they create is in the cgroup. */
+static bool cgroup_is_good(const struct pp_msg_target *t)
+{
+	return !t->pid && *t->cgroup && is_printable(t->cgroup, sizeof(t->cgroup)) &&
+	       !(t->flags & PP_TARGET_NO_INHERIT);
+}
+
+int pp_target_check(const struct pp_msg_target *target, const struct pp_spec *spec)
+{
+	static const struct pp_msg_target none;
+	bool good;
+
+	if (!(spec->flags & PP_EVENT_BOUND))
+		return memcmp(target, &none, sizeof(none)) == 0 ? 0 : -EBADMSG;
+	switch (target->kind) {
+	case PP_TARGET_PROCESS:
+	case PP_TARGET_THREAD:
+		good = task_is_good(target);
+		break;
+	case PP_TARGET_CGROUP:
+		good = cgroup_is_good(target);
+		break;
+	default:
+		good = false;
+	}
+	return good && !target->reserved &&
+			       !(target->flags & ~(PP_TARGET_NO_INHERIT | PP_TARGET_DELETE))
+		       ? 0
+		       : -EBADMSG;
+}
+
 int pp_event_check(const struct pp_event *event)
 {
 	/* Source ids have 52 bits for the event's id. */
@@ -402,13 +438,25 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	return 0;
 }
 
+/* Programs on other events run for all tasks. */
+static bool binding_is_good(const struct pp_order *o)
+{
+	if (pp_target_check(&o->target, &o->spec) < 0 ||
+	    (o->spec.flags & PP_EVENT_BOUND && o->spec.flags & PP_EVENT_TRIGGER))
+		return false;
+	for (uint32_t i = 0; o->spec.flags & PP_EVENT_BOUND && i < o->parsed.n_sources; i++)
+		if (o->parsed.sources[i].kind != PP_SOURCE_SAMPLING)
+			return false;
+	return true;
+}
+
 /* Its creator's perf events are of one kind; probes are not handed over. */
 static int check_adopt(const struct pp_order *o)
 {
 	uint32_t kind = o->parsed.sources[0].kind;
 
 	if (!(o->spec.flags & PP_EVENT_ADOPTED) || o->parsed.n_sources != 1 || o->what ||
-	    o->spec.flags & (PP_EVENT_TRIGGER | PP_EVENT_PROGRAM) ||
+	    o->spec.flags & (PP_EVENT_TRIGGER | PP_EVENT_PROGRAM | PP_EVENT_BOUND) ||
 	    (kind != PP_SOURCE_TRACEPOINT && kind != PP_SOURCE_SAMPLING))
 		return -EBADMSG;
 	return check_create(&o->spec, &o->parsed, &o->trigger, 0);
@@ -449,10 +497,10 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ENUMERATE:
 		return 0;
 	case PP_ORDER_CREATE:
-		return order->spec.flags & PP_EVENT_ADOPTED
-			       ? -EBADMSG
-			       : check_create(&order->spec, &order->parsed, &order->trigger,
-					      order->what);
+		if (check_create(&order->spec, &order->parsed, &order->trigger, order->what) < 0)
+			return -EBADMSG;
+		good = !(order->spec.flags & PP_EVENT_ADOPTED) && binding_is_good(order);
+		break;
 	case PP_ORDER_ADOPT:
 		return check_adopt(order);
 	case PP_ORDER_ATTACH:
@@ -485,7 +533,7 @@ int pp_order_check(const struct pp_order *order)
 	case PP_ORDER_ALIAS:
 		/* What fires are the rings' programs, not a second name for them. */
 		good = order->id && identity_is_good(&order->spec) &&
-		       !(order->spec.flags & PP_EVENT_TRIGGER);
+		       !(order->spec.flags & (PP_EVENT_TRIGGER | PP_EVENT_BOUND));
 		break;
 	case PP_ORDER_CPUS:
 		good = order->id && !cpumask_is_empty(&order->spec.cpus);

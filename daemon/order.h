@@ -18,7 +18,7 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 14
+#define PP_ORDER_ABI 15
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
@@ -138,6 +138,7 @@ struct pp_parsed {
 /* A trigger has stopped it: a TURN order, which is due if it is TURNED, too, pauses it. */
 #define PP_NOW_STOPPED (1U << 6)
 #define PP_NOW_STOPS (1U << 7) /* a trigger can stop it */
+#define PP_NOW_ENDED (1U << 8) /* its target has ended */
 
 /* A persistent event as it exists: what recovery finds. */
 struct pp_event {
@@ -263,6 +264,10 @@ enum pp_order_type {
  * task, if that has ended. */
 #define PP_PERF_EVENT_MEMORY 16384U
 
+/* A bound event has so many at most, however many threads its process has. Opening one takes the engine
+ * 0.2 ms. */
+#define PP_BOUND_MAX 4096U
+
 #define PP_ARM_SWAP 1U
 #define PP_ARM_WINDOWS 2U
 #define PP_ARM_STOPS 4U
@@ -281,6 +286,8 @@ enum pp_answer_type {
 	PP_ANSWER_RELEASED = 5, /* unasked, serial 0: orphans that hold less than before */
 	/* to ENUMERATE, and unasked with serial 0: orphans (what it holds), event, by */
 	PP_ANSWER_TAPE = 6,
+	/* unasked, serial 0: the target of an event has ended. event: its id, and nothing else */
+	PP_ANSWER_ENDED = 7,
 };
 
 /* Limits that the broker cannot check itself, because only the engine resolves globs. UINT32_MAX:
@@ -292,6 +299,9 @@ struct pp_allowance {
 				 * of its tracepoints; DELETE: of the successor's creator */
 	uint32_t all_there;	/* the same, for all users */
 	uint32_t work;		/* CREATE, CHANGE, PAUSE: sources, and nodes of each one's filter */
+	/* CREATE of a bound event: perf events, one for each of its sources and threads, or CPUs */
+	uint32_t perf_events;
+	uint32_t reserved;
 };
 
 struct pp_order {
@@ -304,6 +314,7 @@ struct pp_order {
 	struct pp_allowance allowance;	  /* CREATE, ADOPT, CHANGE, PAUSE, DELETE */
 	struct pp_spec spec;		  /* CREATE, ADOPT, CHANGE, ALIAS, RIGHTS, CPUS */
 	struct pp_trigger_spec trigger;	  /* CREATE with PP_EVENT_TRIGGER */
+	struct pp_msg_target target;	  /* CREATE with PP_EVENT_BOUND */
 	uint64_t targets[PP_TARGETS_MAX]; /* AIM, ATTACH */
 	struct pp_parsed parsed; /* CREATE, ADOPT, CHANGE; other types' packets end before it */
 };
@@ -318,6 +329,7 @@ struct pp_answer {
 	struct pp_orphans orphans; /* DELETE, CHANGE, TURN (id 0: none), HELD, RELEASED, TAPE */
 	struct pp_event event;
 	struct pp_trigger_spec trigger; /* of an event with PP_EVENT_TRIGGER: FOUND, CREATE */
+	struct pp_msg_target target;	/* of an event with PP_EVENT_BOUND: likewise */
 	struct pp_fired by; /* TAPE, FIRE; of an event that a trigger has paused: what did that */
 };
 
@@ -359,3 +371,6 @@ int pp_spec_check(const struct pp_spec *spec);
 int pp_parsed_check(const struct pp_parsed *parsed, bool alone);
 int pp_event_check(const struct pp_event *event);
 int pp_trigger_check(const struct pp_trigger_spec *trigger);
+
+/* Whether it can be the target of such an event, which has one exactly if it is bound. 0 or -EBADMSG. */
+int pp_target_check(const struct pp_msg_target *target, const struct pp_spec *spec);

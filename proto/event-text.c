@@ -18,6 +18,9 @@ enum kind {
 	STATE,
 	FLAGS,
 	CHECKPOINT, /* bits of the flags; left out if it is 0 */
+	TARGET,	    /* likewise, as the next two */
+	TARGET_FLAGS,
+	CGROUP, /* a text */
 };
 
 struct key {
@@ -51,6 +54,11 @@ static const struct key keys[] = {
 	KEY("checkpoint", CHECKPOINT, event.flags), /* behind the flags, which replace it */
 	KEY("max_stack", NOT_ZERO, event.max_stack),
 	KEY("stack_user", NOT_ZERO, event.stack_user),
+	KEY("target", TARGET, event.target.kind),
+	KEY("target_pid", NOT_ZERO, event.target.pid),
+	KEY("target_cgroup", CGROUP, event.target.cgroup),
+	KEY("target_start", NOT_ZERO, event.target.start),
+	KEY("target_flags", TARGET_FLAGS, event.target.flags),
 	KEY("owner", DECIMAL, event.owner),
 	KEY("group", DECIMAL, event.group),
 	KEY("mode", OCTAL, event.mode),
@@ -75,10 +83,18 @@ static const char *const states[] = {
 	[PP_EVENT_DELETING] = "deleting",
 	[PP_EVENT_PAUSED] = "paused",
 };
-static const struct {
+static const char *const targets[] = {
+	[PP_TARGET_PROCESS] = "process",
+	[PP_TARGET_THREAD] = "thread",
+	[PP_TARGET_CGROUP] = "cgroup",
+};
+
+struct flag {
 	uint32_t bit;
 	const char *name;
-} flags[] = {
+};
+
+static const struct flag flags[] = {
 	{ PP_EVENT_FREQ, "freq" },
 	{ PP_EVENT_CALLCHAIN, "callchain" },
 	{ PP_EVENT_ALL_CPUS, "all-cpus" },
@@ -89,6 +105,14 @@ static const struct {
 	{ PP_EVENT_ADOPTED, "adopted" },
 	{ PP_EVENT_NO_KERNEL_CHAIN, "no-kernel-chain" },
 	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
+	{ PP_EVENT_BOUND, "bound" },
+	{},
+};
+
+static const struct flag target_flags[] = {
+	{ PP_TARGET_NO_INHERIT, "no-inherit" },
+	{ PP_TARGET_DELETE, "delete-on-exit" },
+	{},
 };
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */
@@ -119,13 +143,13 @@ static void write_text(FILE *f, const char *text, size_t size)
 		fputc(text[i] == '\n' ? ' ' : text[i], f);
 }
 
-static void write_flags(FILE *f, uint64_t bits)
+static void write_flags(FILE *f, const struct flag *all, uint64_t bits)
 {
 	const char *sep = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if (bits & flags[i].bit) {
-			fprintf(f, "%s%s", sep, flags[i].name);
+	for (const struct flag *flag = all; flag->name; flag++)
+		if (bits & flag->bit) {
+			fprintf(f, "%s%s", sep, flag->name);
 			sep = ",";
 		}
 }
@@ -145,6 +169,7 @@ static void write_value(FILE *f, const struct pp_event_text *t, const struct key
 		fprintf(f, "%04" PRIo64, number_of(t, k));
 		break;
 	case TEXT:
+	case CGROUP:
 		write_text(f, (const char *)t + k->offset, k->size);
 		break;
 	case RECORDER:
@@ -154,17 +179,36 @@ static void write_value(FILE *f, const struct pp_event_text *t, const struct key
 		fputs(word_of(states, ARRAY_SIZE(states), number_of(t, k)), f);
 		break;
 	case FLAGS:
-		write_flags(f, number_of(t, k));
+		write_flags(f, flags, number_of(t, k));
 		break;
+	case TARGET:
+		fputs(word_of(targets, ARRAY_SIZE(targets), number_of(t, k)), f);
+		break;
+	case TARGET_FLAGS:
+		write_flags(f, target_flags, number_of(t, k));
+		break;
+	}
+}
+
+static bool is_there(const struct pp_event_text *t, const struct key *k)
+{
+	switch (k->kind) {
+	case NOT_ZERO:
+	case CHECKPOINT:
+	case TARGET:
+	case TARGET_FLAGS:
+		return number_of(t, k) != 0;
+	case CGROUP:
+		return *((const char *)t + k->offset);
+	default:
+		return true;
 	}
 }
 
 void pp_event_text_write(FILE *f, const struct pp_event_text *t)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		bool is_optional = keys[i].kind == NOT_ZERO || keys[i].kind == CHECKPOINT;
-
-		if (is_optional && number_of(t, &keys[i]) == 0)
+		if (!is_there(t, &keys[i]))
 			continue;
 		fprintf(f, "%s=", keys[i].name);
 		write_value(f, t, &keys[i]);
@@ -182,15 +226,15 @@ static uint64_t find_word(const char *const *words, size_t n, const char *word)
 	return 0;
 }
 
-static uint64_t parse_flags(char *text)
+static uint64_t parse_flags(const struct flag *all, char *text)
 {
 	uint64_t bits = 0;
 
 	for (char *save, *word = strtok_r(text, ",", &save); word;
 	     word = strtok_r(NULL, ",", &save))
-		for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-			if (!strcmp(word, flags[i].name))
-				bits |= flags[i].bit;
+		for (const struct flag *flag = all; flag->name; flag++)
+			if (!strcmp(word, flag->name))
+				bits |= flag->bit;
 	return bits;
 }
 
@@ -202,7 +246,11 @@ static uint64_t parse_number(enum kind kind, char *value)
 	case STATE:
 		return find_word(states, ARRAY_SIZE(states), value);
 	case FLAGS:
-		return parse_flags(value);
+		return parse_flags(flags, value);
+	case TARGET:
+		return find_word(targets, ARRAY_SIZE(targets), value);
+	case TARGET_FLAGS:
+		return parse_flags(target_flags, value);
 	default:
 		return strtoull(value, NULL, kind == OCTAL ? 8 : kind == HEX ? 0 : 10);
 	}
@@ -214,7 +262,7 @@ static void take(struct pp_event_text *t, const struct key *k, char *value)
 	uint32_t v32;
 	uint64_t v;
 
-	if (k->kind == TEXT) {
+	if (k->kind == TEXT || k->kind == CGROUP) {
 		memset(field, 0, k->size);
 		memcpy(field, value, strnlen(value, k->size - 1));
 		return;

@@ -22,7 +22,7 @@
 #define PP_HEADER_SIZE 16
 #define PP_PACKET_MAX 65536	/* bytes of any packet, header included */
 #define PP_FDS_MAX 253		/* of one packet: the kernel's SCM_MAX_FD */
-#define PP_LIST_MAX 12		/* events in one page of a list */
+#define PP_LIST_MAX 11		/* events in one page of a list */
 #define PP_CPUS_SIZE 1024	/* of a CPU list with its NUL */
 #define PP_FILTER_SIZE 1024	/* of a filter's text with its NUL */
 #define PP_SELECTIONS_MAX 16	/* events with filters of their own in one request */
@@ -37,6 +37,7 @@
 #define PP_LINKS_MAX 64		/* links in one request */
 #define PP_MAX_STACK 127	/* entries of a call chain: the kernel's default */
 #define PP_STACK_USER_MAX 65528 /* bytes of a user stack, as in perf: a __u16, a multiple of 8 */
+#define PP_CGROUP_SIZE 256	/* of a cgroup's path or unit, with its NUL */
 
 /* The shortest time between two firings of a trigger, ns: each wakes the daemon. */
 #define PP_HOLD_OFF_MIN 10000000ULL
@@ -63,11 +64,27 @@
 #define PP_EVENT_NO_USER_CHAIN (1U << 14)   /* likewise, without user space's */
 #define PP_EVENT_ADOPTED \
 	(1U << 15) /* reply only: it runs on perf events that its creator opened and handed over */
+#define PP_EVENT_BOUND (1U << 31) /* reply only: it counts in one task or cgroup, its target */
 #define PP_EVENT_CHAINS (PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN)
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)
 #define PP_EVENT_CHECKPOINT_SHIFT 16
 #define PP_CHECKPOINT_MAX 3600
+
+/* In what an event counts, where that is not the whole machine. */
+enum pp_target_kind {
+	PP_TARGET_NONE = 0,
+	PP_TARGET_PROCESS = 1, /* its threads */
+	PP_TARGET_THREAD = 2,
+	PP_TARGET_CGROUP = 3, /* and those below it */
+};
+
+/* Bits of the flags of a target. */
+#define PP_TARGET_NO_INHERIT (1U << 0) /* not what its tasks create from then on */
+#define PP_TARGET_DELETE (1U << 1)     /* the event is deleted when the target has ended */
+#define PP_TARGET_OR_FILTER \
+	(1U << 2) /* request: of events that cannot be bound, a process becomes a filter */
+#define PP_TARGET_ENDED (1U << 3) /* reply only: the task has ended, or the cgroup is removed */
 
 /* A chain has one half at least. */
 static inline bool pp_event_chains_are_good(uint32_t flags)

@@ -17,12 +17,40 @@ struct create {
 	char *filters[SELECTIONS_MAX];
 	const char *bpf;
 	struct user_program program;
+	const char *tid, *cgroup; /* -t, -G */
+	bool no_inherit;
+	const char *on_exit;
 };
 
 static int take_event(const struct given *g)
 {
 	return make_events_event(g->call, g->to, g->value);
 }
+
+static int take_on_exit(const struct given *g)
+{
+	if (strcmp(g->value, "keep") != 0 && strcmp(g->value, "delete") != 0)
+		return refuse(g, "neither keep nor delete");
+	*(const char **)g->to = g->value;
+	return EXIT_OK;
+}
+
+static const struct verb_option target_options[] = {
+	{ 't', "tid", "TID", "record one thread, and what it creates from then on",
+	  TAKE_TEXT(struct create, tid), .completes = COMPLETE_PIDS },
+	{ 'G', NULL, "CGROUP",
+	  "record one cgroup, or unit of systemd, and those below it, by perf events of its own: the "
+	  "rest of the machine does not pay",
+	  TAKE_TEXT(struct create, cgroup), .completes = COMPLETE_CGROUP },
+	{ 0, "no-inherit", NULL, "with -p and -t: without what the task creates from then on",
+	  TAKE_FLAG(struct create, no_inherit) },
+	{ 0, "on-exit", "WHAT",
+	  "with -p, -t and -G: `keep` the event when the task ends or the cgroup is removed (the "
+	  "default), or `delete` it",
+	  .take = take_on_exit, .to = MEMBER(struct create, on_exit, const char *),
+	  .completes = COMPLETE_WORDS, .words = "keep delete" },
+	{},
+};
 
 static const struct verb_option options[] = {
 	{ 'e', "event", "EVENT",
@@ -73,6 +101,66 @@ static const struct verb_option more_options[] = {
 	  TAKE_BITS(struct make_events, opts.flags, PERFPERSIST_GENERIC) },
 	{},
 };
+
+/* ── the target ─────────────────────────────────────────────────────────────────────────── */
+
+static int take_task(struct call *call, char option, const char *text,
+		     struct perfpersist_create_options *o)
+{
+	uint64_t number;
+
+	if (parse_number(text, &number) < 0 || !number || number > INT32_MAX)
+		return bad_usage(call,
+				 option == 'p' ? "-p %s: not a list of process ids such as 12,34"
+					       : "-t %s: not the id of a thread",
+				 text);
+	o->target = option == 'p' ? PERFPERSIST_TARGET_PROCESS : PERFPERSIST_TARGET_THREAD;
+	o->target_pid = (uint32_t)number;
+	return EXIT_OK;
+}
+
+static int check_target(struct call *call, const struct create *c, bool is_bound)
+{
+	const char *pids = c->who.pids;
+
+	if (!!pids + !!c->tid + !!c->cgroup > 1)
+		return bad_usage(call, "-p, -t and -G are mutually exclusive");
+	if (is_bound || (!c->no_inherit && !c->on_exit))
+		return EXIT_OK;
+	if (pids)
+		return bad_usage(
+			call,
+			"-p %s: this is a filter, which knows neither children nor an end; "
+			"give one process",
+			pids);
+	return bad_usage(call, "%s is for -p, -t and -G",
+			 c->no_inherit ? "--no-inherit" : "--on-exit");
+}
+
+/* One process is bound, if its events can be. Several are a filter, and so is 0, the CPUs' idle tasks. */
+static int take_target(struct call *call, struct create *c)
+{
+	struct perfpersist_create_options *o = &c->make.opts;
+	bool is_process = c->who.pids && !strchr(c->who.pids, ',') && strcmp(c->who.pids, "0") != 0;
+	int r = check_target(call, c, is_process || c->tid || c->cgroup);
+
+	if (r == EXIT_OK && is_process) {
+		r = take_task(call, 'p', c->who.pids, o);
+		c->who.pids = NULL;
+	} else if (r == EXIT_OK && c->tid) {
+		r = take_task(call, 't', c->tid, o);
+	} else if (r == EXIT_OK && c->cgroup) {
+		o->target = PERFPERSIST_TARGET_CGROUP;
+		o->target_cgroup = c->cgroup;
+	}
+	if (c->no_inherit)
+		o->target_flags |= PERFPERSIST_TARGET_NO_INHERIT;
+	if (c->on_exit && !strcmp(c->on_exit, "delete"))
+		o->target_flags |= PERFPERSIST_TARGET_DELETE;
+	if (is_process && !o->target_flags)
+		o->target_flags = PERFPERSIST_TARGET_OR_FILTER;
+	return r;
+}
 
 /* Combines each selection's filter with -p, --comm and --cgroup. */
 static int compose_filters(struct call *call, struct create *c)
@@ -139,6 +227,8 @@ static void report(const struct call *call, struct perfpersist *p, bool has_rate
 	print_text(stdout, info->event, strlen(info->event));
 	if (info->sources > 1)
 		printf(" (%u events)", info->sources);
+	if (info->target)
+		printf(" of %s", info_target(info).s);
 	printf(" on CPUs %s, %s each", info->cpus, format_size(info->buffer).s);
 	if (info->shares)
 		printf("; it shares the buffers of id %" PRIu64, info->shares);
@@ -161,7 +251,9 @@ static int run(struct call *call)
 	r = take_operands(call, &c, &name);
 	if (r)
 		return r;
-	r = compose_filters(call, &c);
+	r = take_target(call, &c);
+	if (r == EXIT_OK)
+		r = compose_filters(call, &c);
 	if (r)
 		return r;
 	if (c.bpf)
@@ -187,6 +279,7 @@ const struct verb verb_create = {
 	.summary = "create an event; it records from then on",
 	.run = run,
 	.options = { { .rows = options },
+		     { .rows = target_options },
 		     { .rows = filter_options, .at = offsetof(struct create, who) },
 		     { .rows = make_events_options, .at = offsetof(struct create, make) },
 		     { .rows = more_options, .at = offsetof(struct create, make) } },
@@ -195,6 +288,7 @@ const struct verb verb_create = {
 	.help = "Examples:\n"
 		"  perfctl create switches -e sched:sched_switch -m 4M\n"
 		"  perfctl create web/profile -e cpu-clock -F 999 -g -C 0-3\n"
+		"  perfctl create web/burn -e cpu-clock -F 999 -g -p 4711 --on-exit delete\n"
 		"  perfctl create slow -e sched:sched_switch --bpf off-cpu.bpf.o\n"
 		"  perfctl create calls -e 'raw_syscalls:*' --comm 'nginx*' --max-rate 10000/s\n",
 };

@@ -34,7 +34,7 @@ static int print_table(const struct perfpersist_info *infos, size_t n)
 			table_cell(&t, "%s", info->cpus);
 		table_cell(&t, "%" PRIu64, info->records);
 		table_cell(&t, "%s", format_missed(info).s);
-		table_cell(&t, "%s%s", info_state(info),
+		table_cell(&t, "%s%s", info_state_shown(info),
 			   info->flags & PERFPERSIST_STOPPED ? " (trigger)" : "");
 	}
 	if (table_print(&t, stdout) < 0) {

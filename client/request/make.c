@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/public.h"
+#include "proto/task-start.h"
 
 _Static_assert(PERFPERSIST_CHANGE_FILTER == PP_CHANGE_FILTER &&
 		       PERFPERSIST_CHANGE_BUFFER == PP_CHANGE_BUFFER &&
@@ -163,6 +164,42 @@ static int fill_selections(struct pp_msg_create_request *m,
 	return 0;
 }
 
+/* The task that has the number now is meant, and no later one. */
+static int fill_task(struct pp_msg_target *t, const char *what)
+{
+	int r = pp_task_start(t->pid, &t->start, NULL);
+
+	if (r == -ESRCH)
+		return client_fail(r, "there is no %s %u", what, t->pid);
+	return r < 0 ? client_fail(r, "cannot read when %s %u began: %s", what, t->pid,
+				   strerror(-r))
+		     : 0;
+}
+
+static int fill_target(struct pp_msg_target *t, const struct perfpersist_create_options *opts)
+{
+	t->kind = opts->target;
+	t->flags = opts->target_flags;
+	t->pid = opts->target_pid;
+	switch (opts->target) {
+	case PERFPERSIST_TARGET_PROCESS:
+		return fill_task(t, "process");
+	case PERFPERSIST_TARGET_THREAD:
+		return fill_task(t, "thread");
+	case PERFPERSIST_TARGET_CGROUP:
+		return FILL_REQUIRED(t->cgroup, "cgroup", opts->target_cgroup);
+	case PERFPERSIST_TARGET_NONE:
+		if (!t->flags && !t->pid && !opts->target_cgroup)
+			return 0;
+		/* fall through */
+	default:
+		return client_fail(-EINVAL,
+				   "cannot create an event with a target of kind %u: it is a "
+				   "process, a thread or a cgroup, or there is none",
+				   opts->target);
+	}
+}
+
 static int fill_create(struct pp_msg_create_request *m, const char *ns, const char *name,
 		       const struct perfpersist_create_options *opts)
 {
@@ -187,6 +224,9 @@ static int fill_create(struct pp_msg_create_request *m, const char *ns, const ch
 	m->program = opts->program;
 	m->max_stack = opts->max_stack;
 	m->stack_user = opts->stack_user;
+	r = fill_target(&m->target, opts);
+	if (r < 0)
+		return r;
 	return FILL(m->cpus, "list of CPUs", opts->cpus);
 }
 

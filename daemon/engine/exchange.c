@@ -59,6 +59,8 @@ static int add_all(struct exchange *x, const char *path)
 
 	if (x->answer.event.spec.flags & PP_EVENT_TRIGGER)
 		r = trigger_read(path, &x->answer.trigger);
+	if (r >= 0 && x->answer.event.spec.flags & PP_EVENT_BOUND)
+		r = event_target(path, &x->answer.target);
 	return r < 0 ? r : add_stopped_by(x, path);
 }
 
@@ -73,7 +75,10 @@ static int send_found(const struct pp_event *event, void *userdata)
 	pins_event(event->origin, path);
 	r = add_all(x, path);
 	snprintf(name, sizeof(name), "%s/%s", event->spec.ns, event->spec.name);
-	return r < 0 ? event_not_understood(name, path, r) : answer_send(x);
+	if (r < 0)
+		return event_not_understood(name, path, r);
+	order_watch_target(&x->answer);
+	return answer_send(x);
 }
 
 static int send_held(const struct pp_orphans *orphans, void *userdata)

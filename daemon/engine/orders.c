@@ -8,25 +8,54 @@
 #include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/describe.h"
+#include "daemon/engine/event/ends.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/handout.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/trigger.h"
 #include "daemon/engine/sideband.h"
 #include "daemon/engine/sources/crowd.h"
+#include "daemon/log.h"
 #include "proto/macro.h"
+
+void order_watch_target(const struct pp_answer *a)
+{
+	const struct pp_spec *spec = &a->event.spec;
+	int r = 0;
+
+	if (spec->flags & PP_EVENT_BOUND && !(a->event.now & PP_NOW_ENDED))
+		r = ends_watch(a->event.id, &a->target);
+	if (r < 0)
+		log_warning("Nobody will be told when the task or cgroup of event %s/%s ends: %s.",
+			    spec->ns, spec->name, strerror(-r));
+}
+
+static int check_ends(const struct pp_spec *spec, struct failure *f)
+{
+	if (!(spec->flags & PP_EVENT_BOUND) || ends_have_room())
+		return 0;
+	return fail(
+		f, EBUSY,
+		"%d events of tasks and cgroups, of all users, are the most; delete one of those "
+		"whose target has ended, or record '%s/%s' everywhere, with a filter.",
+		ENDS_MAX, spec->ns, spec->name);
+}
 
 static int create(struct exchange *x, struct failure *f)
 {
 	const struct pp_order *o = &x->order;
 	int r = budget_check(&o->spec, f);
 
+	x->answer.target = o->target;
 	if (r >= 0)
-		r = event_create(&o->spec, &o->parsed, &o->trigger, o->what, &o->allowance,
-				 x->broker, &x->answer.event, f);
+		r = check_ends(&o->spec, f);
+	if (r >= 0)
+		r = event_create(&o->spec, &o->parsed, &o->trigger, o->what, &x->answer.target,
+				 &o->allowance, x->broker, &x->answer.event, f);
 	if (r < 0)
 		return r;
 	x->answer.trigger = o->trigger;
+	order_watch_target(&x->answer);
 	budget_add(&x->answer.event);
 	crowd_add(&x->answer.event);
 	return 0;
@@ -211,6 +240,7 @@ static int delete (struct exchange *x, struct failure *f)
 		return r;
 	}
 	crowd_remove(a->event.id);
+	ends_forget(a->event.id);
 	if (a->orphans.id) {
 		budget_subtract(&a->event);
 	} else if (a->event.memory) { /* a successor has it now */

@@ -7,3 +7,6 @@
 
 /* Carries out any order but ENUMERATE, and fills the answer in. -errno, with a sentence. */
 int order_carry_out(struct exchange *x, struct failure *f);
+
+/* The broker is told when the target of the event ends. */
+void order_watch_target(const struct pp_answer *a);

@@ -9,6 +9,7 @@
 
 #include "daemon/accept.h"
 #include "daemon/engine/event/adopt.h"
+#include "daemon/engine/event/ends.h"
 #include "daemon/engine/exchange.h"
 #include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/registry/reaper.h"
@@ -26,6 +27,20 @@ static void disconnect(struct server *s)
 {
 	s->exchange.connection = close_fd(s->exchange.connection);
 	event_forget_adoption(0);
+	ends_forget(0);
+}
+
+/* Sent unasked. */
+static void send_ended(uint64_t id, void *userdata)
+{
+	struct server *s = userdata;
+
+	if (s->exchange.connection < 0)
+		return;
+	answer_begin(&s->exchange, 0, PP_ANSWER_ENDED);
+	s->exchange.answer.event.id = id;
+	if (answer_send(&s->exchange) < 0)
+		disconnect(s);
 }
 
 /* Sent unasked: the broker adjusts its charges. */
@@ -67,11 +82,12 @@ static int watchdog_interval(void)
 /* Milliseconds until something is due; -1: nothing is. */
 static int next_wakeup(int watchdog)
 {
-	int orphans = orphans_timeout();
+	int times[] = { watchdog, orphans_timeout(), ends_timeout() }, next = -1;
 
-	if (watchdog < 0 || orphans < 0)
-		return MAX(watchdog, orphans);
-	return MIN(watchdog, orphans);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (times[i] >= 0 && (next < 0 || times[i] < next))
+			next = times[i];
+	return next;
 }
 
 static void take_connection(struct server *s)
@@ -79,8 +95,10 @@ static void take_connection(struct server *s)
 	int before = s->exchange.connection;
 
 	accept_instead(s->listener, &s->broker, &s->exchange.connection);
-	if (s->exchange.connection != before)
-		event_forget_adoption(0);
+	if (s->exchange.connection == before)
+		return;
+	event_forget_adoption(0);
+	ends_forget(0);
 }
 
 static int serve_once(struct server *s, int watchdog)
@@ -89,6 +107,7 @@ static int serve_once(struct server *s, int watchdog)
 		{ s->signals, POLLIN, 0 },
 		{ s->listener, POLLIN, 0 },
 		{ s->exchange.connection, POLLIN, 0 }, /* < 0: ignored by poll */
+		{ ends_fd(), POLLIN, 0 },	       /* likewise */
 	};
 
 	if (poll(fds, ARRAY_SIZE(fds), next_wakeup(watchdog)) < 0)
@@ -102,6 +121,7 @@ static int serve_once(struct server *s, int watchdog)
 		take_connection(s);
 	reaper_collect(); /* it may be time for the next try: what is not reaped is an orphan */
 	orphans_look(send_released, s);
+	ends_look(send_ended, s);
 	return 0;
 }
 

@@ -80,8 +80,9 @@ struct fake_engine {
 	size_t n_triggers;
 	struct fake_tape tapes[FAKE_TAPES];
 	size_t n_tapes;
-	struct pp_fired turned_by[FAKE_EVENTS]; /* by the event's id */
-	bool single[FAKE_EVENTS];		/* likewise: armed without a second set */
+	struct pp_msg_target targets[FAKE_EVENTS]; /* by the event's id, as far as it fits */
+	struct pp_fired turned_by[FAKE_EVENTS];	   /* likewise */
+	bool single[FAKE_EVENTS];		   /* likewise: armed without a second set */
 	char did[4096];	  /* the orders about triggers: "arm1 aim2:1 turn1 off1 fire2 give3" */
 	uint64_t listing; /* serial of the current enumeration, or 0 */
 	size_t listed;
@@ -165,6 +166,9 @@ static bool fake_send(struct fake_engine *f, uint32_t type, uint64_t serial,
 		fake_answer.by = f->turned_by[event->origin];
 	if (event && event->spec.flags & PP_EVENT_TRIGGER)
 		fake_answer.trigger = fake_trigger(f, event->id)->spec;
+	memset(&fake_answer.target, 0, sizeof(fake_answer.target));
+	if (event && event->spec.flags & PP_EVENT_BOUND)
+		fake_answer.target = f->targets[event->id % FAKE_EVENTS];
 	if (orphans)
 		fake_answer.orphans = *orphans;
 	if (type == PP_ANSWER_DONE && f->moods > 0 && event) {
@@ -606,6 +610,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 	case PP_ORDER_CREATE:
 		f->created++;
 		e = fake_make(f, &o->spec);
+		f->targets[e->id % FAKE_EVENTS] = o->target;
 		if (!(o->spec.flags & PP_EVENT_TRIGGER))
 			break;
 		ck_assert_uint_lt(f->n_triggers, FAKE_TRIGGERS);

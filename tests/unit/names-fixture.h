@@ -74,7 +74,7 @@ static void add_files(struct pins_draft *d, const struct pp_event *e, const stru
 	parsed.sources[0].kind = PP_SOURCE_TRACEPOINT;
 	strcpy(parsed.sources[0].system, "sched");
 	strcpy(parsed.sources[0].name, "sched_switch");
-	ck_assert_int_eq(meta_create(e, &parsed, maps, 3, false, &meta), 0);
+	ck_assert_int_eq(meta_create(e, &parsed, maps, 3, NULL, false, &meta), 0);
 	ck_assert_int_eq(pins_add(d, meta, "meta", 0, 0, 0600), 0);
 	ck_assert_int_eq(pins_add(d, meta, "info", BROKER, d->group, 0440), 0);
 	ck_assert_int_eq(pins_add(d, meta, "stat", BROKER, d->group, 0440), 0);

@@ -53,7 +53,12 @@ static void teardown(void)
 /* Creates like the engine; so many programs of one user may be in one place. */
 static int create(const char *name, const char *event, uint32_t allowed)
 {
-	const struct pp_allowance allowance = { UINT32_MAX, allowed, UINT32_MAX, UINT32_MAX };
+	const struct pp_allowance allowance = {
+		.sources = UINT32_MAX,
+		.creator_there = allowed,
+		.all_there = UINT32_MAX,
+		.work = UINT32_MAX,
+	};
 	char sentence[512];
 	struct pp_event e;
 	int r;
@@ -71,7 +76,7 @@ static int create(const char *name, const char *event, uint32_t allowed)
 	r = pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	ck_assert_msg(r > 0, "%s", sentence);
 	parsed.n_sources = r;
-	r = event_create(&spec, &parsed, NULL, 0, &allowance, BROKER, &e, &failure);
+	r = event_create(&spec, &parsed, NULL, 0, NULL, &allowance, BROKER, &e, &failure);
 	if (r >= 0)
 		crowd_add(&e);
 	ck_assert_msg(r >= 0 || r == -EDQUOT, "%s", failure.sentence);

@@ -85,7 +85,7 @@ START_TEST(every_key)
 	      "s\nCallGraph=yes\n"
 	      "Checkpoint=5s\nWakeup=yes\nGeneric=yes\nShare=yes\nOptional=yes\nEnabled=no\nCreator=5\n"
 	      "[event web/bare]\nEvent=cpu-clock\nPeriod=10\nShare=no\nMaxRate=7\n"
-	      "CallGraph=kernel\nMaxStack=16\n"
+	      "CallGraph=kernel\nMaxStack=16\nCgroup=/a b/c.service\n"
 	      "[event web/stacks]\nEvent=cpu-clock\nCallGraph=yes\nCallGraph=dwarf,1001\n");
 	ck_assert_str_eq(told, "");
 	ck_assert_uint_eq(config.n_namespaces, 1);
@@ -122,6 +122,8 @@ START_TEST(every_key)
 	ck_assert_uint_eq(request.max_rate, 7);
 	ck_assert_uint_eq(request.max_stack, 16);
 	ck_assert_uint_eq(request.data_size, 0);
+	ck_assert_uint_eq(request.target.kind, PP_TARGET_CGROUP);
+	ck_assert_str_eq(request.target.cgroup, "/a b/c.service");
 	ck_assert_uint_eq(request.stack_user, 0);
 	event("web", "stacks");
 	ck_assert_uint_eq(request.flags, PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN);
@@ -592,6 +594,8 @@ START_TEST(written_and_read_back)
 	wanted.max_rate = 10;
 	wanted.max_stack = 32;
 	wanted.stack_user = 16384;
+	wanted.target.kind = PP_TARGET_CGROUP;
+	strcpy(wanted.target.cgroup, "/a/b");
 	wanted.flags = PP_EVENT_BOOT | PP_EVENT_FREQ | PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN |
 		       PP_EVENT_WAKEUP | PP_EVENT_NO_SHARE;
 	ck_assert_int_eq(write_down(5, &ns), 0);

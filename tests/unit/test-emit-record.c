@@ -60,6 +60,8 @@ static void load(struct running *r, const char *filter, const struct recorder_ta
 	ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, 0), 0);
 }
 
+static const struct perf_place on_cpu_0 = { .cpu = 0, .tid = -1, .cgroup = -EBADF };
+
 /* r->parsed and r->tp are set. */
 static void start(struct running *r, const char *filter, const struct recorder_target *target)
 {
@@ -72,7 +74,7 @@ static void start(struct running *r, const char *filter, const struct recorder_t
 	slot = (struct recorder_slot){ .fd = r->slots };
 	load(r, filter, target);
 	ck_assert_int_eq(r->source.recorder->entry(&r->source, &slot, &r->entry), 0);
-	e = r->source.recorder->attach(&r->source, r->entry, 0, &r->link);
+	e = r->source.recorder->attach(&r->source, r->entry, &on_cpu_0, &r->link);
 	ck_assert_msg(e == 0, "attaching: %s", strerror(-e));
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
+#include "daemon/engine/event/rings.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
@@ -33,6 +34,7 @@
 #include "proto/catalog.h"
 #include "proto/clock.h"
 #include "proto/macro.h"
+#include "proto/task-start.h"
 
 #include "needs.h" /* after these, because check.h has a macro fail() */
 
@@ -126,8 +128,8 @@ static struct pp_event create(void)
 
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
 	ck_assert_int_eq(pp_parsed_check(&parsed, true), 0);
-	ck_assert_msg(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure) == 0, "%s",
-		      failure.sentence);
+	ck_assert_msg(event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &e, &failure) == 0,
+		      "%s", failure.sentence);
 	ck_assert_int_eq(pp_event_check(&e), 0);
 	return e;
 }
@@ -999,9 +1001,99 @@ START_TEST(refused)
 	ask(refusals[_i].event, refusals[_i].data_size, 0);
 	if (refusals[_i].filter) /* not for the first of two equal ones */
 		ask_filter(_i == 3 ? 1 : 0, refusals[_i].filter);
-	ck_assert_int_eq(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure),
+	ck_assert_int_eq(event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &e, &failure),
 			 refusals[_i].error);
 	ck_assert_uint_gt(strlen(failure.sentence), 20);
+	ck_assert_uint_eq(traces(), 0);
+}
+END_TEST
+
+/* ── bound to a task ────────────────────────────────────────────────────────────────────── */
+
+static struct pp_msg_target me(void)
+{
+	struct pp_msg_target t = { .kind = PP_TARGET_PROCESS, .pid = (uint32_t)getpid() };
+
+	ck_assert_int_eq(pp_task_start(t.pid, &t.start, NULL), 0);
+	return t;
+}
+
+static int bind_to(struct pp_msg_target t, uint32_t perf_events, struct pp_event *ret)
+{
+	const struct pp_allowance allowance = {
+		.sources = UINT32_MAX,
+		.creator_there = UINT32_MAX,
+		.all_there = UINT32_MAX,
+		.work = UINT32_MAX,
+		.perf_events = perf_events,
+	};
+
+	ask("page-faults,minor-faults", SMALL, PP_EVENT_BOUND);
+	return event_create(&spec, &parsed, NULL, 0, &t, &allowance, BROKER, ret, &failure);
+}
+
+static unsigned cpus_of(const struct pp_event *e)
+{
+	unsigned n = 0;
+
+	PP_CPUMASK_FOREACH(cpu, &e->rings)
+	n++;
+	return n;
+}
+
+/* Another start time is another task. Each thread takes a perf event for each of the sources. */
+START_TEST(no_such_task)
+{
+	struct pp_msg_target t = me();
+	struct pp_event e;
+
+	t.start++;
+	ck_assert_int_eq(bind_to(t, 100, &e), -ESRCH);
+	ck_assert_ptr_nonnull(strstr(failure.sentence, "another may have its number"));
+	t.kind = PP_TARGET_THREAD;
+	ck_assert_int_eq(bind_to(t, 100, &e), -ESRCH);
+	ck_assert_int_eq(bind_to(me(), 1, &e), -E2BIG);
+	ck_assert_ptr_nonnull(strstr(failure.sentence, "there is room for 1,"));
+	t = (struct pp_msg_target){ .kind = PP_TARGET_CGROUP, .cgroup = "/no/such/cgroup" };
+	ck_assert_int_lt(bind_to(t, 100, &e), 0);
+	ck_assert_uint_eq(traces(), 0);
+}
+END_TEST
+
+START_TEST(bound_to_a_task)
+{
+	struct pp_orphans orphans;
+	struct pp_msg_target t;
+	struct pp_event e, after;
+	uint64_t memory;
+
+	ck_assert_int_eq(bind_to(me(), 2, &e), 0);
+	ck_assert_uint_eq(e.spec.flags & PP_EVENT_BOUND, PP_EVENT_BOUND);
+	ck_assert_uint_eq(e.now & PP_NOW_ENDED, 0);
+	ck_assert(pins_has(NAME, "link0+0") && pins_has(NAME, "link1+0"));
+	ck_assert_int_eq(event_target(NAME, &t), 0);
+	ck_assert_int_eq(memcmp(&t, &(struct pp_msg_target[]){ me() }[0], sizeof(t)), 0);
+	memory = e.memory;
+	ck_assert_uint_ge(memory, rings_memory(&e) + 2 * PP_PERF_EVENT_MEMORY);
+	ck_assert_uint_lt(memory, rings_memory(&e) + 4 * PP_PERF_EVENT_MEMORY);
+	spec.data_size = LARGE;
+	ck_assert_int_eq(event_change(e.id, PP_CHANGE_BUFFER, &spec, &parsed, NULL, BROKER,
+				      &orphans, &failure),
+			 0);
+	ck_assert_int_eq(event_read(NAME, &after), 0);
+	ck_assert_uint_eq(after.memory - memory,
+			  (uint64_t)cpus_of(&after) * (LARGE - SMALL)); /* and its perf events */
+	ck_assert_int_eq(event_target(NAME, &t), 0);
+	ck_assert_uint_eq(t.pid, (uint32_t)getpid());
+	spec.period = 2;
+	ck_assert_int_eq(event_change(e.id, PP_CHANGE_PERIOD, &spec, &parsed, NULL, BROKER,
+				      &orphans, &failure),
+			 -EOPNOTSUPP);
+	ck_assert_int_eq(event_pause(e.id, true, NULL, BROKER, &failure), 0);
+	ck_assert_int_eq(event_pause(e.id, false, NULL, BROKER, &failure), 0);
+	ck_assert(pins_has(NAME, "link0+0") && pins_has(NAME, "link1+0"));
+	delete ();
+	pins_reap(orphans_bury);
 	ck_assert_uint_eq(traces(), 0);
 }
 END_TEST
@@ -1015,7 +1107,8 @@ static unsigned steps_until_refused(const char *event)
 		if (parsed.sources[i].kind == PP_SOURCE_SAMPLING)
 			parsed.sources[i].config1 |= 1; /* no processor can watch there */
 	steps_left = 100000;
-	ck_assert_int_lt(event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure), 0);
+	ck_assert_int_lt(event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &e, &failure),
+			 0);
 	/* Other processes may have all of the few registers: the kernel reports that first, for the
 	 * same system call. */
 	ck_assert_msg(strstr(failure.sentence, "cannot watch") ||
@@ -1710,6 +1803,8 @@ int main(void)
 	tcase_add_test(t, a_glob_of_one);
 	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(refusals));
 	tcase_add_test(t, refused_before_much_is_linked);
+	tcase_add_test(t, no_such_task);
+	tcase_add_test(t, bound_to_a_task);
 	tcase_add_test(t, many_calls_have_two_links);
 	tcase_add_test(t, counters_go_first);
 	tcase_add_test(t, a_refused_change);

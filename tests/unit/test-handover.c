@@ -565,7 +565,12 @@ END_TEST
 /* What is handed out cannot be taken back, so it is counted. */
 START_TEST(entries_count)
 {
-	struct pp_allowance allowance = { 2, UINT32_MAX, UINT32_MAX, UINT32_MAX };
+	struct pp_allowance allowance = {
+		.sources = 2,
+		.creator_there = UINT32_MAX,
+		.all_there = UINT32_MAX,
+		.work = UINT32_MAX,
+	};
 	int entry[3] = { -EBADF, -EBADF, -EBADF }, link = -EBADF;
 	struct pp_event e;
 

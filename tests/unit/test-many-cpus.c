@@ -111,7 +111,7 @@ static void ask(const char *event)
 static struct pp_event create(void)
 {
 	struct pp_event e;
-	int r = event_create(&spec, &parsed, NULL, 0, NULL, BROKER, &e, &failure);
+	int r = event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &e, &failure);
 
 	ck_assert_msg(r == 0, "%s", failure.sentence);
 	return e;

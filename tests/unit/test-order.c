@@ -333,6 +333,52 @@ static void good_adoption(void)
 	spec->flags |= PP_EVENT_ADOPTED;
 }
 
+static void good_process(void)
+{
+	good_sampling();
+	spec->flags |= PP_EVENT_BOUND;
+	order.target = (struct pp_msg_target){
+		.kind = PP_TARGET_PROCESS,
+		.pid = 4711,
+		.start = 123,
+	};
+}
+
+static void good_cgroup(void)
+{
+	good_process();
+	order.target = (struct pp_msg_target){ .kind = PP_TARGET_CGROUP, .cgroup = "/a" };
+}
+
+/* Of events that count; a cgroup has no children that inherit. */
+START_TEST(bindings)
+{
+	ALLOW(good_process, order.target.flags = PP_TARGET_NO_INHERIT | PP_TARGET_DELETE);
+	ALLOW(good_process, order.target.kind = PP_TARGET_THREAD);
+	ALLOW(good_process, order.target.start = 0);
+	ALLOW(good_cgroup, order.target.flags = PP_TARGET_DELETE);
+	ALLOW(good_cgroup, order.target.start = 77);
+	SPOIL(good_process, spec->flags &= ~PP_EVENT_BOUND);
+	SPOIL(good_process, order.target = (struct pp_msg_target){});
+	SPOIL(good_process, order.target.kind = 4);
+	SPOIL(good_process, order.target.pid = 0);
+	SPOIL(good_process, order.target.pid = 1U << 31);
+	SPOIL(good_process, order.target.reserved = 1);
+	SPOIL(good_process, order.target.flags = PP_TARGET_OR_FILTER);
+	SPOIL(good_process, order.target.flags = PP_TARGET_ENDED);
+	SPOIL(good_process, order.target.cgroup[0] = '/');
+	SPOIL(good_process, spec->flags |= PP_EVENT_TRIGGER);
+	SPOIL(good_cgroup, order.target.cgroup[0] = 0);
+	SPOIL(good_cgroup, order.target.cgroup[1] = '\n');
+	SPOIL(good_cgroup, memset(order.target.cgroup, 'a', sizeof(order.target.cgroup)));
+	SPOIL(good_cgroup, order.target.flags = PP_TARGET_NO_INHERIT);
+	SPOIL(good_cgroup, order.target.pid = 1);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_BOUND, order.target.kind = PP_TARGET_PROCESS,
+	      order.target.pid = 1);
+	SPOIL(good_adoption, spec->flags |= PP_EVENT_BOUND);
+}
+END_TEST
+
 static void good_links(void)
 {
 	good_pause();
@@ -834,6 +880,7 @@ int main(void)
 	tcase_add_test(t, other_orders);
 	tcase_add_test(t, programs);
 	tcase_add_test(t, adoptions);
+	tcase_add_test(t, bindings);
 	tcase_add_test(t, triggers);
 	tcase_add_test(t, trigger_texts);
 	tcase_add_test(t, changes);

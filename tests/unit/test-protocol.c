@@ -11,7 +11,7 @@
 #include "proto/protocol.h"
 #include "tests/unit/needs.h"
 
-#define SIZE_OF_EVENT 5396 /* on the wire */
+#define SIZE_OF_EVENT 5676 /* on the wire */
 #define SIZE_OF_TRIGGER 3800
 #define SIZE_OF_TAPE 272
 
@@ -77,6 +77,10 @@ static void fill_clock(struct pp_msg_event *e, uint64_t id)
 	e->max_stack = 64;
 	e->stack_user = 8192;
 	e->limited = 8;
+	e->target.kind = PP_TARGET_PROCESS;
+	e->target.flags = PP_TARGET_DELETE | PP_TARGET_ENDED;
+	e->target.pid = 4711;
+	e->target.start = 123456;
 }
 
 static void fill_mixed(struct pp_msg_event *e)
@@ -105,6 +109,9 @@ static void fill_mixed(struct pp_msg_event *e)
 	e->bytes = 600;
 	e->missed = 1;
 	e->limited = 2;
+	e->target.kind = PP_TARGET_CGROUP;
+	e->target.start = 77;
+	strcpy(e->target.cgroup, "/system.slice/nginx.service");
 }
 
 static void fill_nothing(union pp_body *b _unused_)
@@ -189,6 +196,10 @@ static void fill_create_request(union pp_body *b)
 	strcpy(m->selections[0].event, "cpu-clock:u");
 	strcpy(m->selections[1].event, "sched:*,irq:irq_handler_entry");
 	strcpy(m->selections[1].filter, "common_pid != 0 && prev_comm ~ \"nginx*\"");
+	m->target.kind = PP_TARGET_THREAD;
+	m->target.flags = PP_TARGET_NO_INHERIT | PP_TARGET_DELETE;
+	m->target.pid = 812;
+	m->target.start = 99;
 }
 
 static void fill_open_request(union pp_body *b)
@@ -748,7 +759,7 @@ START_TEST(largest_messages_fit)
 	body.create_request.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_CREATE };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + 1196 + PP_SELECTIONS_MAX * 2048);
+	ck_assert_int_eq(n, 16 + 1476 + PP_SELECTIONS_MAX * 2048);
 	ck_assert_int_eq(decode(n, false), 0);
 
 	memset(&body, 0, sizeof(body));
@@ -762,7 +773,7 @@ START_TEST(largest_messages_fit)
 	body.trigger_request.event.count = PP_SELECTIONS_MAX;
 	header = (struct pp_header){ .opcode = PP_OP_TRIGGER };
 	n = pp_encode(&header, &body, packet, sizeof(packet));
-	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1196 + PP_SELECTIONS_MAX * 2048 + 8 +
+	ck_assert_int_eq(n, 16 + PP_TARGETS_SIZE + 32 + 1476 + PP_SELECTIONS_MAX * 2048 + 8 +
 				    PP_KEY_SIZE + PP_RATE_SIZE + 8);
 	ck_assert_int_eq(decode(n, false), 0);
 
@@ -972,9 +983,9 @@ START_TEST(document_comes_from_the_table)
 	pp_protocol_document(f);
 	fclose(f);
 	ck_assert_ptr_nonnull(strstr(text, "| 6 | OPEN | 1 | r | `open_request` | `open_reply` |"));
-	ck_assert_ptr_nonnull(strstr(text, "| 5408 | 4 | u32 | `count` |"));
+	ck_assert_ptr_nonnull(strstr(text, "| 5688 | 4 | u32 | `count` |"));
 	ck_assert_ptr_nonnull(
-		strstr(text, "| 8 | 5396 × `count` | array of `event`, at most 12 |"));
+		strstr(text, "| 8 | 5676 × `count` | array of `event`, at most 11 |"));
 	ck_assert_ptr_nonnull(strstr(text, "| 0 | 136 | `name` | `which` |"));
 	free(text);
 }

@@ -130,6 +130,13 @@ static void load(const struct source *s, const struct recorder_target *t, int *r
 		      f.sentence);
 }
 
+static int attach_on(const struct source *s, int entry, unsigned cpu, int *ret)
+{
+	struct perf_place at = { .cpu = (int)cpu, .tid = -1, .cgroup = -EBADF };
+
+	return s->recorder->attach(s, entry, &at, ret);
+}
+
 static struct running run(const struct bench *b, const struct source *s,
 			  const struct recorder_target *t)
 {
@@ -141,7 +148,7 @@ static struct running run(const struct bench *b, const struct source *s,
 	ck_assert_int_ge(r.slots, 0);
 	ck_assert_int_eq(bpf_map_update_elem(r.slots, &slot.index, &r.program, BPF_ANY), 0);
 	ck_assert_int_eq(s->recorder->entry(s, &slot, &r.entry), 0);
-	ck_assert_int_eq(s->recorder->attach(s, r.entry, b->cpu, &r.link), 0);
+	ck_assert_int_eq(attach_on(s, r.entry, b->cpu, &r.link), 0);
 	return r;
 }
 
@@ -568,7 +575,7 @@ static void begin_calls(struct own_calls *c, int i, uint32_t side)
 	c->a.tape->state.side = side;
 	slot.fd = c->a.sides;
 	ck_assert_int_eq(c->s.recorder->entry(&c->s, &slot, &c->entry), 0);
-	ck_assert_int_eq(c->s.recorder->attach(&c->s, c->entry, c->a.rings[0].cpu, &c->link), 0);
+	ck_assert_int_eq(attach_on(&c->s, c->entry, c->a.rings[0].cpu, &c->link), 0);
 }
 
 static void end_calls(struct own_calls *c)
@@ -850,8 +857,7 @@ START_TEST(test_trigger)
 		tapes[i] = a[i].tape_fd;
 		slot.fd = a[i].sides;
 		ck_assert_int_eq(target.recorder->entry(&target, &slot, &entry[i]), 0);
-		ck_assert_int_eq(
-			target.recorder->attach(&target, entry[i], a[i].rings[0].cpu, &link[i]), 0);
+		ck_assert_int_eq(attach_on(&target, entry[i], a[i].rings[0].cpu, &link[i]), 0);
 	}
 	make_trigger(&firing, &state, &trigger, tapes, 2);
 	b = bench_new(DATA_SIZE, trigger.spill_size);

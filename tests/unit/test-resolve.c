@@ -35,6 +35,7 @@ static void setup(void)
 static void accepted(void)
 {
 	static struct pp_order order;
+	struct pp_msg_target is;
 	int r = resolve(&request, &machine, MAX_BUFFER, &spec, &parsed, sentence, sizeof(sentence));
 
 	ck_assert_msg(r == 0, "%s", sentence);
@@ -44,7 +45,15 @@ static void accepted(void)
 	order.type = PP_ORDER_CREATE;
 	order.spec = spec;
 	order.parsed = parsed;
+	resolve_target(&request, &spec, &is);
+	order.target = is;
 	ck_assert_int_eq(pp_order_check(&order), 0);
+}
+
+static void bound(void)
+{
+	accepted();
+	ck_assert_uint_eq(spec.flags & PP_EVENT_BOUND, PP_EVENT_BOUND);
 }
 
 static void refused(int error, const char *say)
@@ -347,6 +356,113 @@ START_TEST(mixtures)
 }
 END_TEST
 
+static void target(uint32_t kind, uint32_t flags)
+{
+	request.target = (struct pp_msg_target){ .kind = kind, .flags = flags };
+	if (kind == PP_TARGET_CGROUP)
+		strcpy(request.target.cgroup, "/a/b");
+	else
+		request.target.pid = 4711;
+}
+
+static void ask_for(const char *event)
+{
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "%s", event);
+}
+
+START_TEST(targets)
+{
+	struct pp_msg_target t;
+
+	target(PP_TARGET_PROCESS, PP_TARGET_OR_FILTER);
+	bound();
+	ck_assert_str_eq(spec.filter, "");
+	resolve_target(&request, &spec, &t);
+	ck_assert_uint_eq(t.pid, 4711);
+	ck_assert_uint_eq(t.flags, 0);
+	target(PP_TARGET_CGROUP, PP_TARGET_DELETE);
+	bound();
+	ask_for("mem:0x1000:w");
+	bound();
+	ck_assert(
+		resolve_is_same_target(&request, &(struct pp_msg_target){ .kind = PP_TARGET_CGROUP,
+									  .flags = PP_TARGET_DELETE,
+									  .cgroup = "/a/b" }));
+	ck_assert(!resolve_is_same_target(&request,
+					  &(struct pp_msg_target){ .kind = PP_TARGET_CGROUP,
+								   .flags = PP_TARGET_DELETE,
+								   .cgroup = "/a" }));
+	strcpy(request.target.cgroup, "b");
+	ck_assert(
+		resolve_is_same_target(&request, &(struct pp_msg_target){ .kind = PP_TARGET_CGROUP,
+									  .flags = PP_TARGET_DELETE,
+									  .cgroup = "/a/b" }));
+	target(PP_TARGET_NONE, 0);
+	request.target.pid = 0;
+	ask_for("cpu-clock");
+	accepted();
+	ck_assert_uint_eq(spec.flags & PP_EVENT_BOUND, 0);
+	resolve_target(&request, &spec, &t);
+	ck_assert_uint_eq(t.kind, PP_TARGET_NONE);
+}
+END_TEST
+
+/* Programs on these run for all tasks. */
+START_TEST(targets_that_become_filters)
+{
+	target(PP_TARGET_PROCESS, PP_TARGET_OR_FILTER);
+	ask_for("sched:sched_switch");
+	accepted();
+	ck_assert_uint_eq(spec.flags & PP_EVENT_BOUND, 0);
+	ck_assert_str_eq(spec.filter, "PID == 4711");
+	ck_assert_uint_eq(parsed.n_nodes, 1);
+	strcpy(request.selections[0].filter, "prev_pid == 1 || next_pid == 1");
+	accepted();
+	ck_assert_str_eq(spec.filter, "PID == 4711 && (prev_pid == 1 || next_pid == 1)");
+	ask_for("sched:sched_switch,cpu-clock");
+	request.selections[0].filter[0] = 0;
+	accepted();
+	ck_assert_str_eq(spec.event, "sched:sched_switch,cpu-clock");
+	ck_assert_uint_eq(parsed.n_sources, 2);
+	ck_assert_uint_eq(parsed.sources[1].n_filter, 1);
+	memset(request.selections[0].filter, ' ', PP_FILTER_SIZE - 1);
+	memcpy(request.selections[0].filter, "prev_pid==1", 11);
+	refused(-E2BIG, "with the process it can have");
+}
+END_TEST
+
+START_TEST(targets_that_are_none)
+{
+	target(PP_TARGET_THREAD, 0);
+	ask_for("sched:sched_switch");
+	refused(-EOPNOTSUPP, "--filter 'TID == 4711'");
+	target(PP_TARGET_CGROUP, 0);
+	refused(-EOPNOTSUPP, "--filter 'CGROUP == \"/a/b\"'");
+	target(PP_TARGET_PROCESS, PP_TARGET_OR_FILTER | PP_TARGET_DELETE);
+	refused(-EOPNOTSUPP, "--filter 'PID == 4711'");
+	ask_for("cpu-clock");
+	target(PP_TARGET_CGROUP, PP_TARGET_NO_INHERIT);
+	refused(-EINVAL, "--no-inherit is for -p and -t");
+	target(PP_TARGET_CGROUP, 0);
+	request.target.cgroup[1] = '\t';
+	refused(-EINVAL, "printable ASCII");
+	target(4, 0);
+	refused(-EINVAL, "of the same version");
+	target(PP_TARGET_PROCESS, PP_TARGET_ENDED);
+	refused(-EINVAL, "of the same version");
+	target(PP_TARGET_PROCESS, 0);
+	request.target.pid = 0;
+	refused(-EINVAL, "of the same version");
+	target(PP_TARGET_PROCESS, 0);
+	request.flags = PP_EVENT_BOOT;
+	refused(-EINVAL, "not there after a reboot");
+	target(PP_TARGET_CGROUP, PP_TARGET_DELETE);
+	refused(-EINVAL, "--on-exit delete");
+	target(PP_TARGET_CGROUP, 0);
+	bound();
+}
+END_TEST
+
 START_TEST(breakpoints_count_every_hit)
 {
 	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "mem:0x1000:w");
@@ -478,6 +594,9 @@ int main(void)
 	tcase_add_test(t, selections);
 	tcase_add_test(t, texts_that_are_too_long);
 	tcase_add_test(t, mixtures);
+	tcase_add_test(t, targets);
+	tcase_add_test(t, targets_that_become_filters);
+	tcase_add_test(t, targets_that_are_none);
 	tcase_add_test(t, breakpoints_count_every_hit);
 	tcase_add_test(t, rates_and_wakeups);
 	tcase_add_test(t, changes);

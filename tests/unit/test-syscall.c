@@ -52,6 +52,8 @@ static void carry(struct source *source)
 }
 
 /* r->tp is set. carried: as on a kernel that may preempt programs on syscalls:*. */
+static const struct perf_place on_cpu_0 = { .cpu = 0, .tid = -1, .cgroup = -EBADF };
+
 static void start(struct running *r, bool carried)
 {
 	struct recorder_slot slot;
@@ -75,7 +77,7 @@ static void start(struct running *r, bool carried)
 		      "%s", f.sentence);
 	ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, 0), 0);
 	ck_assert_int_eq(recorder_generic.entry(&r->source, &slot, &r->entry), 0);
-	ck_assert_int_eq(recorder_generic.attach(&r->source, r->entry, 0, &r->link), 0);
+	ck_assert_int_eq(recorder_generic.attach(&r->source, r->entry, &on_cpu_0, &r->link), 0);
 }
 
 static void stop(struct running *r)

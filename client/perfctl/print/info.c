@@ -65,6 +65,26 @@ const char *info_state(const struct perfpersist_info *info)
 	return "unknown";
 }
 
+const char *info_state_shown(const struct perfpersist_info *info)
+{
+	bool ended = info->target_flags & PERFPERSIST_TARGET_ENDED;
+
+	return ended && info->state == PERFPERSIST_RUNNING ? "ended" : info_state(info);
+}
+
+struct target_text info_target(const struct perfpersist_info *info)
+{
+	struct target_text t = { "" };
+
+	if (info->target == PERFPERSIST_TARGET_CGROUP)
+		snprintf(t.s, sizeof(t.s), "cgroup %s", info->target_cgroup);
+	else if (info->target)
+		snprintf(t.s, sizeof(t.s), "%s %u",
+			 info->target == PERFPERSIST_TARGET_THREAD ? "thread" : "process",
+			 info->target_pid);
+	return t;
+}
+
 struct text format_size(uint64_t bytes)
 {
 	static const char units[] = "BKMGTPE";
@@ -115,6 +135,26 @@ struct text format_age(uint64_t since)
 void info_json(struct json *j, const char *key, const struct perfpersist_info *i)
 {
 	info_json_begin(j, key, i);
+	json_end(j, '}');
+}
+
+static void json_target(struct json *j, const struct perfpersist_info *i)
+{
+	static const char *const kinds[] = { "none", "process", "thread", "cgroup" };
+
+	if (!i->target) {
+		json_null(j, "target");
+		return;
+	}
+	json_begin(j, "target", '{');
+	json_string(j, "kind", i->target < ARRAY_SIZE(kinds) ? kinds[i->target] : "unknown");
+	if (i->target_pid)
+		json_unsigned(j, "pid", i->target_pid);
+	if (i->target_cgroup[0])
+		json_string(j, "cgroup", i->target_cgroup);
+	json_bool(j, "inherit", !(i->target_flags & PERFPERSIST_TARGET_NO_INHERIT));
+	json_string(j, "on_exit", i->target_flags & PERFPERSIST_TARGET_DELETE ? "delete" : "keep");
+	json_bool(j, "ended", i->target_flags & PERFPERSIST_TARGET_ENDED);
 	json_end(j, '}');
 }
 
@@ -180,6 +220,7 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 	json_unsigned(j, "checkpoint", PERFPERSIST_CHECKPOINT_OF(i->flags));
 	json_bool(j, "program", i->flags & PERFPERSIST_PROGRAM);
 	json_bool(j, "adopted", i->flags & PERFPERSIST_ADOPTED);
+	json_target(j, i);
 	json_bool(j, "configured", i->flags & PERFPERSIST_CONFIGURED);
 	json_string(j, "reads", reads(i));
 	json_unsigned(j, "owner", i->owner);
@@ -241,6 +282,22 @@ static void print_rate(FILE *f, const struct perfpersist_info *i)
 		print_line(f, "program", "a BPF program decides on each record (--bpf)");
 	if (i->flags & PERFPERSIST_ADOPTED)
 		print_line(f, "adopted", "its creator opened and configured the perf events");
+}
+
+static void print_target(FILE *f, const struct perfpersist_info *i)
+{
+	bool is_cgroup = i->target == PERFPERSIST_TARGET_CGROUP;
+	struct target_text what = info_target(i);
+
+	print_key(f, "target");
+	print_text(f, what.s, strlen(what.s));
+	if (!is_cgroup && !(i->target_flags & PERFPERSIST_TARGET_NO_INHERIT))
+		fputs(", and what it creates", f);
+	if (i->target_flags & PERFPERSIST_TARGET_ENDED)
+		fputs(is_cgroup ? "; it is removed" : "; it has ended", f);
+	if (i->target_flags & PERFPERSIST_TARGET_DELETE)
+		fputs("; then the event is deleted", f);
+	fputc('\n', f);
 }
 
 static void print_sample_type(FILE *f, uint64_t sample_type)
@@ -323,8 +380,10 @@ void info_print(FILE *f, const struct perfpersist_info *i)
 	}
 	if (i->filter[0])
 		print_line(f, "filter", i->filter);
+	if (i->target)
+		print_target(f, i);
 	print_line(f, "state",
-		   i->flags & PERFPERSIST_STOPPED ? "paused, by a trigger" : info_state(i));
+		   i->flags & PERFPERSIST_STOPPED ? "paused, by a trigger" : info_state_shown(i));
 	print_line(f, "recorder", recorder_name(i));
 	print_rate(f, i);
 	print_sample_type(f, i->sample_type);

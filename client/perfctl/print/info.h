@@ -13,10 +13,18 @@ void info_json_begin(struct json *j, const char *key, const struct perfpersist_i
 void info_print(FILE *f, const struct perfpersist_info *info);
 
 const char *info_state(const struct perfpersist_info *info);
+/* The same for people: "ended" if it runs, and its target has ended. */
+const char *info_state_shown(const struct perfpersist_info *info);
 
 struct text {
 	char s[32];
 };
+
+/* "process 4711", "cgroup /a/b"; empty: it has no target. */
+struct target_text {
+	char s[280];
+};
+struct target_text info_target(const struct perfpersist_info *info);
 
 struct text format_size(uint64_t bytes); /* 512K: the largest unit that is exact */
 struct text format_missed(const struct perfpersist_info *info);

@@ -9,6 +9,7 @@
 #include "daemon/broker/config/configured.h"
 #include "daemon/broker/config/dropin-resolve.h"
 #include "daemon/broker/syntax/machine.h"
+#include "daemon/broker/syntax/resolve.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -201,6 +202,7 @@ static void create(struct pass *p, const struct dropin_event *w)
 	struct lifecycle *l = p->owner->lifecycle;
 	char sentence[PP_SENTENCE_SIZE];
 	struct pp_trigger_spec trigger;
+	struct pp_msg_target target;
 	struct event *equal;
 	struct pp_spec spec;
 	int r = -EBUSY;
@@ -211,12 +213,13 @@ static void create(struct pass *p, const struct dropin_event *w)
 		return;
 	}
 	take_namespace(p, &spec);
-	equal = w->is_trigger ? NULL : find_equal(p, w, &spec);
+	resolve_target(&p->request, &spec, &target);
+	equal = w->is_trigger || target.kind ? NULL : find_equal(p, w, &spec);
 	if (equal)
 		r = lifecycle_alias(l, equal, &spec, wait_for(p, w, CREATE));
 	if (r == -EBUSY || r == -EALREADY)
-		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &trigger : NULL, 0,
-				     wait_for(p, w, CREATE));
+		r = lifecycle_create(l, &spec, &p->parsed, w->is_trigger ? &trigger : NULL,
+				     target.kind ? &target : NULL, 0, wait_for(p, w, CREATE));
 	ordered(p, w, r, w->ns, w->name);
 }
 
@@ -339,7 +342,8 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	}
 	if (w->is_trigger)
 		wanted.flags |= PP_EVENT_TRIGGER;
-	if (!can_change(p, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e)) {
+	if (!can_change(p, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e) ||
+	    !resolve_is_same_target(&p->request, &e->target)) {
 		replace(p, w, e);
 		return;
 	}

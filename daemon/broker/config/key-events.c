@@ -178,6 +178,15 @@ static void take_cpus(struct settings *s, const struct key *k, const char *value
 		take_text(s, k, value, (char *)into + k->offset, k->size);
 }
 
+/* What is there only later is no fault of the text. */
+static void take_cgroup(struct settings *s, const struct key *k, const char *value, void *into)
+{
+	struct dropin_draft *d = into;
+
+	if (take_text(s, k, value, (char *)into + k->offset, k->size))
+		d->request.target.kind = *value ? PP_TARGET_CGROUP : PP_TARGET_NONE;
+}
+
 static void take_targets(struct settings *s, const struct key *k, const char *value, void *into)
 {
 	if (!pp_targets_are_valid(value))
@@ -250,6 +259,7 @@ static void print_chains(FILE *f, const struct key *k, const void *from)
 const struct type key_chains = { .take = take_chains, .print = print_chains, .is_text = true };
 
 const struct type key_cpus = { .take = take_cpus, .print = print_text, .is_text = true };
+const struct type key_cgroup = { .take = take_cgroup, .print = print_text, .is_text = true };
 /* is_text: it is more than one number. */
 const struct type key_after = { .take = take_after, .is_text = true };
 const struct type key_targets = { .take = take_targets, .is_text = true };

@@ -44,4 +44,4 @@ extern const struct type key_number, key_size, key_memory, key_rate, key_duratio
 
 /* What an event or trigger is, of a struct dropin_draft. */
 extern const struct type key_until, key_pair, key_sustained, key_events, key_filter, key_cpus,
-	key_after, key_targets, key_period, key_checkpoint, key_chains;
+	key_cgroup, key_after, key_targets, key_period, key_checkpoint, key_chains;

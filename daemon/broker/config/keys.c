@@ -101,6 +101,7 @@ static const struct key of_event[] = {
 	{ "Event", .type = &key_events },
 	{ "Filter", .type = &key_filter },
 	{ "CPUs", &key_cpus, EVENT(request.cpus) },
+	{ "Cgroup", &key_cgroup, EVENT(request.target.cgroup) },
 	{ "Buffer", &key_size, EVENT(request.data_size), 0, PP_DATA_SIZE_MIN, PP_DATA_SIZE_MAX },
 	{ "Period", &key_period, EVENT(request.period), .max = INT64_MAX },
 	{ "Frequency", &key_period, EVENT(request.period), .max = INT64_MAX, .yes = PP_EVENT_FREQ },

@@ -412,6 +412,7 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 		break;
 	}
 	job_free(job);
+	lifecycle_delete_ended(l);
 	l->changed(l->userdata);
 }
 
@@ -438,5 +439,6 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 	if (reserved)
 		lifecycle_forget(l, e);
 	job_free(job);
+	lifecycle_delete_ended(l);
 	l->changed(l->userdata);
 }

@@ -10,7 +10,7 @@
 int lifecycle_adopt(struct lifecycle *l, const struct pp_spec *spec, const struct pp_parsed *parsed,
 		    struct pp_fds *fds, struct waiter *waiter)
 {
-	return lifecycle_begin(l, PP_ORDER_ADOPT, spec, parsed, NULL, 0, fds, waiter);
+	return lifecycle_begin(l, PP_ORDER_ADOPT, spec, parsed, NULL, NULL, 0, fds, waiter);
 }
 
 static bool has_order(const struct lifecycle *l, const struct event *e)

@@ -15,6 +15,7 @@ struct job {
 	bool was_paused;		  /* CHANGE */
 	uint64_t raised;		  /* CHANGE, CPUS, ARM, TURN: bytes charged for it */
 	struct pp_trigger_spec trigger;	  /* CREATE: the order points at this, */
+	struct pp_msg_target target;	  /* likewise, */
 	uint64_t targets[PP_TARGETS_MAX]; /* AIM, ATTACH: and at this */
 };
 
@@ -53,7 +54,12 @@ void cleanup_job(struct job **job);
 /* type: CREATE or ADOPT; fds: as in struct order. */
 int lifecycle_begin(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
 		    const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
-		    uint32_t program, struct pp_fds *fds, struct waiter *waiter);
+		    const struct pp_msg_target *target, uint32_t program, struct pp_fds *fds,
+		    struct waiter *waiter);
+
+/* Orders the end of each event whose target has ended, if it was to end with it: once in a generation, as soon as no
+ * other order is under way. */
+void lifecycle_delete_ended(struct lifecycle *l);
 
 /* what: as of DELETE. */
 int lifecycle_order_end(struct lifecycle *l, struct event *e, uint32_t what, struct waiter *waiter);

@@ -2,6 +2,7 @@
 /* Turns operations on events into orders. Must not know peers, policy or files. */
 #include "daemon/broker/lifecycle/lifecycle.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/broker/lifecycle/lifecycle-internal.h"
@@ -24,6 +25,8 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 		job_failed(l, job, answer->error, answer->sentence);
 		return;
 	}
+	if (order->type == PP_ORDER_CREATE && order->target)
+		job->event->target = answer->target; /* with the cgroup's path and id */
 	if (order_makes_event(order) &&
 	    registry_settle(&l->registry, job->event, &answer->event) < 0) {
 		job_failed(l, job, EIO,
@@ -43,7 +46,9 @@ static void on_sending(void *userdata, struct order *order)
 	if (order->type == PP_ORDER_CREATE || order->type == PP_ORDER_ADOPT)
 		order->allowance =
 			charges_allow(&l->charges, job->event->creator, job->event->programs);
-	else if (order->type == PP_ORDER_CHANGE || order->type == PP_ORDER_PAUSE)
+	if (order->type == PP_ORDER_CREATE)
+		order->allowance.perf_events = charges_perf_events(&l->charges, job->event);
+	if (order->type == PP_ORDER_CHANGE || order->type == PP_ORDER_PAUSE)
 		order->allowance = charges_allow(&l->charges, order->uid, 0);
 	if (order->type != PP_ORDER_DELETE || job->event->state == PP_EVENT_CREATING)
 		return;
@@ -106,6 +111,20 @@ static void on_released(void *userdata, const struct pp_orphans *orphans)
 	struct lifecycle *l = userdata;
 
 	charges_released(&l->charges, orphans);
+	l->changed(l->userdata);
+}
+
+/* The list says so from now on, and an event that was to end with its target is deleted. */
+static void on_ended(void *userdata, uint64_t id)
+{
+	struct lifecycle *l = userdata;
+	struct event *e = registry_by_id(&l->registry, id);
+
+	if (!e || !(e->truth.spec.flags & PP_EVENT_BOUND) || e->truth.now & PP_NOW_ENDED)
+		return;
+	e->truth.now |= PP_NOW_ENDED;
+	lifecycle_notify(l, PP_NOTICE_CHANGED, e);
+	lifecycle_delete_ended(l);
 	l->changed(l->userdata);
 }
 
@@ -250,14 +269,16 @@ static uint64_t adopted_memory(void)
 
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
-		     uint32_t program, struct waiter *waiter)
+		     const struct pp_msg_target *target, uint32_t program, struct waiter *waiter)
 {
-	return lifecycle_begin(l, PP_ORDER_CREATE, spec, parsed, trigger, program, NULL, waiter);
+	return lifecycle_begin(l, PP_ORDER_CREATE, spec, parsed, trigger, target, program, NULL,
+			       waiter);
 }
 
 int lifecycle_begin(struct lifecycle *l, enum pp_order_type type, const struct pp_spec *spec,
 		    const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
-		    uint32_t program, struct pp_fds *fds, struct waiter *waiter)
+		    const struct pp_msg_target *target, uint32_t program, struct pp_fds *fds,
+		    struct waiter *waiter)
 {
 	_cleanup_(cleanup_job) struct job *job = NULL;
 	struct event *e;
@@ -293,6 +314,10 @@ int lifecycle_begin(struct lifecycle *l, enum pp_order_type type, const struct p
 		job->trigger = e->trigger = *trigger;
 		job->order.trigger = &job->trigger;
 		e->aim_due = true;
+	}
+	if (target) {
+		job->target = e->target = *target;
+		job->order.target = &job->target;
 	}
 	if (l->creating)
 		l->creating(l->userdata);
@@ -435,6 +460,24 @@ int lifecycle_order_end(struct lifecycle *l, struct event *e, uint32_t what, str
 	return 0;
 }
 
+void lifecycle_delete_ended(struct lifecycle *l)
+{
+	for (size_t i = 0; i < l->registry.n_settled; i++) {
+		struct event *e = l->registry.by_id[i];
+		const struct pp_spec *spec = &e->truth.spec;
+
+		if (!(spec->flags & PP_EVENT_BOUND) || !(e->truth.now & PP_NOW_ENDED) ||
+		    !(e->target.flags & PP_TARGET_DELETE) || e->was_ended == l->generation)
+			continue;
+		if (lifecycle_order_end(l, e, 0, NULL) < 0)
+			continue; /* another order is under way, or the engine is away */
+		e->was_ended = l->generation;
+		log_event(LOG_INFO, spec->ns, spec->name,
+			  "The target of %s/%s (id %" PRIu64 ") has ended, and so does the event.",
+			  spec->ns, spec->name, e->truth.id);
+	}
+}
+
 int lifecycle_cpus(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
 		   struct waiter *waiter)
 {
@@ -499,6 +542,7 @@ int lifecycle_init(struct lifecycle *l, sd_event *loop, const char *engine_path)
 		.held = on_held,
 		.tape = on_tape,
 		.released = on_released,
+		.ended = on_ended,
 		.synced = on_synced,
 		.sending = on_sending,
 		.answered = on_answered,

@@ -65,12 +65,12 @@ void lifecycle_done(struct lifecycle *l);
  * -ESHUTDOWN (the order would create something, and the daemon is ending).
  */
 
-/* Reserves the name, charges spec->creator, and orders the event. trigger, program: as in struct
+/* Reserves the name, charges spec->creator, and orders the event. trigger, target, program: as in struct
  * pp_order; NULL and 0: none. Also -EEXIST (the name exists, or is reserved); -ESTALE (the condition does
  * not fit the event); another -errno if the online CPUs cannot be read. */
 int lifecycle_create(struct lifecycle *l, const struct pp_spec *spec,
 		     const struct pp_parsed *parsed, const struct pp_trigger_spec *trigger,
-		     uint32_t program, struct waiter *waiter);
+		     const struct pp_msg_target *target, uint32_t program, struct waiter *waiter);
 
 /* Reserves the name in spec (uses ns, name, owner, group, mode, creator and flags) for the rings of
  * the target, or of the event whose rings the target shares. Also -EEXIST. */

@@ -94,6 +94,8 @@ static int take_enumeration(struct orders *o)
 		if (o->in.event.spec.flags & PP_EVENT_TRIGGER &&
 		    pp_trigger_check(&o->in.trigger) < 0)
 			return -EBADMSG;
+		if (pp_target_check(&o->in.target, &o->in.event.spec) < 0)
+			return -EBADMSG;
 		return o->hooks.found(o->userdata, &o->in);
 	case PP_ANSWER_HELD:
 		return o->hooks.held(o->userdata, &o->in.orphans);
@@ -113,8 +115,10 @@ static int take_enumeration(struct orders *o)
 }
 
 /* Whether the event in DONE is a possible result of the order. */
-static bool event_is_good(const struct pp_event *e, const struct order *order)
+static bool event_is_good(const struct pp_answer *in, const struct order *order)
 {
+	const struct pp_event *e = &in->event;
+
 	switch (order->type) {
 	case PP_ORDER_ATTACH:
 		if (order->what & PP_ATTACH_MORE)
@@ -125,6 +129,8 @@ static bool event_is_good(const struct pp_event *e, const struct order *order)
 	case PP_ORDER_CREATE:
 	case PP_ORDER_ADOPT:
 	case PP_ORDER_ALIAS:
+		if (order->type == PP_ORDER_CREATE && pp_target_check(&in->target, &e->spec) < 0)
+			return false;
 		return pp_event_check(e) == 0 && strcmp(e->spec.ns, order->spec->ns) == 0 &&
 		       strcmp(e->spec.name, order->spec->name) == 0 &&
 		       e->shares == (order->type == PP_ORDER_ALIAS ? order->id : 0);
@@ -172,7 +178,7 @@ static int take_outcome(struct orders *o)
 	if (o->in.type == PP_ANSWER_FAILED) {
 		if (o->in.error <= 0)
 			return -EBADMSG;
-	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in.event, order)) {
+	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in, order)) {
 		return -EBADMSG;
 	}
 	if (!fds_are_good(o, order))
@@ -188,7 +194,7 @@ static int take_outcome(struct orders *o)
 
 static int take_answer(struct orders *o)
 {
-	bool unasked = o->in.type == PP_ANSWER_RELEASED ||
+	bool unasked = o->in.type == PP_ANSWER_RELEASED || o->in.type == PP_ANSWER_ENDED ||
 		       (o->in.type == PP_ANSWER_TAPE && o->state != LINK_SYNCING);
 
 	if (o->fds.n > 0 && (unasked || o->state == LINK_SYNCING))
@@ -199,6 +205,8 @@ static int take_answer(struct orders *o)
 		return -EBADMSG;
 	if (o->in.type == PP_ANSWER_RELEASED)
 		o->hooks.released(o->userdata, &o->in.orphans);
+	if (o->in.type == PP_ANSWER_ENDED)
+		o->hooks.ended(o->userdata, o->in.event.id);
 	if (unasked)
 		return o->in.type == PP_ANSWER_TAPE ? take_tape(o) : 0;
 	return o->state == LINK_SYNCING ? take_enumeration(o) : take_outcome(o);

@@ -61,6 +61,7 @@ static int send_order(struct orders *o, const struct order *order)
 	else
 		memset(&o->out.spec, 0, sizeof(o->out.spec));
 	o->out.trigger = order->trigger ? *order->trigger : (struct pp_trigger_spec){};
+	o->out.target = order->target ? *order->target : (struct pp_msg_target){};
 	if (order->targets)
 		memcpy(o->out.targets, order->targets, order->n_targets * sizeof(*order->targets));
 	else

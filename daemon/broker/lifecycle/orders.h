@@ -24,6 +24,7 @@ struct order {
 	const struct pp_spec *spec;	       /* the submitter's */
 	const struct packed_event *parsed;     /* likewise */
 	const struct pp_trigger_spec *trigger; /* likewise */
+	const struct pp_msg_target *target;    /* likewise */
 	const uint64_t *targets;	       /* likewise, */
 	size_t n_targets;		       /* and so many */
 	struct pp_allowance allowance;	       /* hooks.sending sets it */
@@ -43,7 +44,9 @@ struct orders_hooks {
 	int (*held)(void *userdata, const struct pp_orphans *orphans);
 	/* Orphan rings hold less than before. */
 	void (*released)(void *userdata, const struct pp_orphans *orphans);
-	/* Likewise for tapes; also when one is made. orphans: what it holds, if it is new. */
+	/* The target of the event with this id has ended. */
+	void (*ended)(void *userdata, uint64_t id);
+	/* The engine has this tape, or has just made it. orphans: what it holds, if it is new. As found(). */
 	int (*tape)(void *userdata, uint64_t id, const struct pp_event *event,
 		    const struct pp_fired *by, const struct pp_orphans *orphans);
 	/* The enumeration is complete. Orders sent before a break are still in the queue, and are

@@ -51,10 +51,12 @@ static void drop(struct lifecycle *l, struct event *e)
 	l->changed(l->userdata);
 }
 
-static void take_trigger(struct event *e, const struct pp_trigger_spec *trigger)
+static void take_parts(struct event *e, const struct pp_answer *found)
 {
 	if (e->truth.spec.flags & PP_EVENT_TRIGGER)
-		e->trigger = *trigger;
+		e->trigger = found->trigger;
+	if (e->truth.spec.flags & PP_EVENT_BOUND)
+		e->target = found->target;
 }
 
 /* What has paused it is told when all triggers are known. */
@@ -81,7 +83,7 @@ static int adopt(struct lifecycle *l, const struct pp_answer *found)
 		return r;
 	}
 	e->seen = l->generation;
-	take_trigger(e, &found->trigger);
+	take_parts(e, found);
 	e->unread = EVENT_UNREAD_UNKNOWN;
 	log_event(LOG_INFO, truth->spec.ns, truth->spec.name, "Adopted %s/%s (id %" PRIu64 "): %s.",
 		  truth->spec.ns, truth->spec.name, truth->id, truth->spec.event);
@@ -103,6 +105,7 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *f
 	bool at_rest = e->state == PP_EVENT_RUNNING || e->state == PP_EVENT_PAUSED;
 	bool changed = has_changed(&e->truth, truth);
 	bool paused = e->truth.paused != truth->paused;
+	bool ended = (e->truth.now ^ truth->now) & PP_NOW_ENDED;
 	int r = pp_is_paused_by_trigger(&e->truth) ? 0 : keep_pause(e, found);
 
 	if (r < 0)
@@ -118,7 +121,7 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *f
 	if (!at_rest)
 		return 0;
 	event_rest(e);
-	if (changed)
+	if (changed || ended)
 		lifecycle_notify(l, PP_NOTICE_CHANGED, e);
 	if (paused)
 		lifecycle_notify(l, truth->paused ? PP_NOTICE_PAUSED : PP_NOTICE_RESUMED, e);
@@ -161,7 +164,7 @@ int reconcile_found(struct lifecycle *l, const struct pp_answer *found)
 	e = registry_by_name(registry, truth->spec.ns, truth->spec.name);
 	if (e && e->state == PP_EVENT_CREATING) {
 		e->seen = l->generation;
-		take_trigger(e, &found->trigger);
+		take_parts(e, found);
 		r = registry_settle(registry, e, truth);
 		return r < 0 ? r : charges_adopt(&l->charges, e);
 	}
@@ -307,5 +310,6 @@ void reconcile_end(struct lifecycle *l)
 	charges_sweep(&l->charges, l->generation);
 	tapes_sweep(&l->tapes, l->generation);
 	compare_rights(l);
+	lifecycle_delete_ended(l);
 	l->synced = true;
 }

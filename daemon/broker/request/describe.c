@@ -84,6 +84,9 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 	memcpy(ret->name, t->spec.name, sizeof(ret->name));
 	memcpy(ret->event, t->spec.event, sizeof(ret->event));
 	memcpy(ret->filter, t->spec.filter, sizeof(ret->filter));
+	ret->target = e->target;
+	if (e->target.kind && t->now & PP_NOW_ENDED)
+		ret->target.flags |= PP_TARGET_ENDED;
 	format_cpus(e, &t->rings, ret->cpus);
 }
 

@@ -130,6 +130,10 @@ static bool check_adopt(struct request *req, const struct pp_msg_create_request 
 		refuse(req, EINVAL,
 		       "An adopted event is on perf events of its own: it shares no other's buffers, "
 		       "does not return after a reboot, and takes no BPF program.");
+	else if (request->target.kind)
+		refuse(req, EINVAL,
+		       "Whoever opened the perf events has bound them to tasks, or not; leave out the "
+		       "task or cgroup.");
 	else if (lifecycle_adoptions(s->lifecycle, uid) >= ADOPTIONS_MAX)
 		refuse(req, EBUSY,
 		       "User %u has begun %d adoptions and not ended them; end one of these first.",

@@ -196,19 +196,21 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 {
 	struct service *s = req->service;
 	bool asked = request->flags & PP_EVENT_SHARE;
-	bool alone = trigger || spec->flags & PP_EVENT_PROGRAM;
+	bool alone = trigger || spec->flags & (PP_EVENT_PROGRAM | PP_EVENT_BOUND);
 	struct event *equal =
 		!alone && is_to_share(req, request->flags) ? find_equal(req, spec, asked) : NULL;
 	struct pending *p = wait_for_it(req, request);
+	struct pp_msg_target target;
 	int r = -EBUSY;
 
 	if (!p)
 		return;
 	if (equal)
 		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
+	resolve_target(request, spec, &target);
 	if (r == -EBUSY || r == -EALREADY) /* it is going, or will not match the request */
-		r = lifecycle_create(s->lifecycle, spec, &s->parsed, trigger, request->program,
-				     &p->waiter);
+		r = lifecycle_create(s->lifecycle, spec, &s->parsed, trigger,
+				     target.kind ? &target : NULL, request->program, &p->waiter);
 	request_ordered(req, p, r, spec->ns, spec->name);
 }
 
@@ -269,6 +271,12 @@ void request_make(struct request *req, const struct pp_msg_create_request *reque
 {
 	struct pp_spec spec;
 
+	if (trigger && request->target.kind) {
+		refuse(req, EINVAL,
+		       "A trigger watches the whole machine; give it a filter instead of a task or "
+		       "cgroup.");
+		return;
+	}
 	if (!request_resolve(req, request, trigger, until, &spec))
 		return;
 	if (trigger)

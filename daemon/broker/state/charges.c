@@ -93,6 +93,15 @@ struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_
 	};
 }
 
+uint32_t charges_perf_events(const struct charges *c, const struct event *e)
+{
+	const struct pp_spec *spec = &e->truth.spec;
+	uint64_t of_user = quota_left(c->quota, QUOTA_MEMORY, spec->creator);
+	uint64_t of_ns = quota_left_of_namespace(c->quota, QUOTA_MEMORY, spec->ns);
+
+	return (uint32_t)MIN(MIN(of_user, of_ns) / PP_PERF_EVENT_MEMORY, (uint64_t)PP_BOUND_MAX);
+}
+
 bool charges_may_inherit(const struct charges *c, const struct event *successor,
 			 const struct event *gone)
 {

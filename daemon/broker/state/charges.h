@@ -42,6 +42,9 @@ bool charges_may_inherit(const struct charges *c, const struct event *successor,
  */
 struct pp_allowance charges_allow(const struct charges *c, uint32_t uid, uint32_t programs);
 
+/* How many perf events the event, whose rings are charged, can have beside them. */
+uint32_t charges_perf_events(const struct charges *c, const struct event *e);
+
 /* Charges an existing event to its creator, regardless of limits, by its real size; replaces its
  * earlier charges. 0; -ENOMEM. */
 int charges_adopt(struct charges *c, struct event *e);

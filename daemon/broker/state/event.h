@@ -40,6 +40,10 @@ struct event {
 	} missing;
 	int missing_error; /* of the last attempt: positive errno value */
 
+	struct pp_msg_target target; /* with PP_EVENT_BOUND */
+	uint64_t
+		was_ended; /* the generation in which its end was ordered, because that has ended */
+
 	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
 	/* Its part in triggers; triggers.c owns these. */
 	struct event *next_trigger;

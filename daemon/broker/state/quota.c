@@ -132,6 +132,11 @@ uint64_t quota_max_of_namespace(const struct quota *q, enum quota_kind kind, con
 	return q->per_namespace.max[kind];
 }
 
+uint64_t quota_left_of_namespace(const struct quota *q, enum quota_kind kind, const char *ns)
+{
+	return left(quota_namespace(q, ns), kind, quota_max_of_namespace(q, kind, ns));
+}
+
 bool quota_has_room(const struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
 		    uint64_t user_amount, uint64_t ns_amount)
 {

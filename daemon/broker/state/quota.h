@@ -103,6 +103,9 @@ int quota_limit(struct quota *q, const char *ns, const struct quota_limits *limi
 uint64_t quota_max_of_user(const struct quota *q, enum quota_kind kind, uint32_t uid);
 uint64_t quota_max_of_namespace(const struct quota *q, enum quota_kind kind, const char *ns);
 
+/* What a namespace's limit leaves, regardless of the total. */
+uint64_t quota_left_of_namespace(const struct quota *q, enum quota_kind kind, const char *ns);
+
 /* Whether the limits of this user and this namespace permit the amount, regardless of the total. */
 bool quota_has_room(const struct quota *q, enum quota_kind kind, uint32_t uid, const char *ns,
 		    uint64_t user_amount, uint64_t ns_amount);

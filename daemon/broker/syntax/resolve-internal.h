@@ -31,5 +31,14 @@ int resolve_take_selection(struct draft *d, const struct pp_msg_selection *selec
  * which filter. */
 int resolve_join_texts(struct draft *d);
 
+/* Whether the request's target can be one. */
+int resolve_check_target(struct draft *d);
+
+/*
+ * Binds the draft, whose events are parsed, to its target, if it has one. 1: its process is a filter instead; d->request
+ * is *filtered from then on, whose texts are to be parsed.
+ */
+int resolve_bind(struct draft *d, struct pp_msg_create_request *filtered);
+
 /* Parses the request's whole list into a new parsed event, and keeps the texts. */
 int resolve_take_selections(struct draft *d);

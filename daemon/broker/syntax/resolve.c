@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/broker/syntax/resolve-internal.h"
@@ -359,10 +360,27 @@ int resolve_names(const struct pp_msg_create_request *request, struct pp_spec *r
 	return 0;
 }
 
+/* A process that its events cannot be bound to becomes a part of their filters. */
+static int take_selections(struct draft *d, struct pp_msg_create_request *filtered)
+{
+	int r = resolve_check_target(d);
+
+	if (r >= 0)
+		r = resolve_take_selections(d);
+	if (r >= 0)
+		r = resolve_bind(d, filtered);
+	if (r <= 0)
+		return r;
+	memset(d->spec.event, 0, sizeof(d->spec.event));
+	memset(d->spec.filter, 0, sizeof(d->spec.filter));
+	return resolve_take_selections(d);
+}
+
 int resolve(const struct pp_msg_create_request *request, const struct machine *machine,
 	    uint64_t max_buffer, struct pp_spec *ret, struct pp_parsed *ret_parsed, char *sentence,
 	    size_t size)
 {
+	_cleanup_free_ struct pp_msg_create_request *filtered = malloc(sizeof(*filtered));
 	struct draft d = {
 		.request = request,
 		.machine = machine,
@@ -370,7 +388,8 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 		.sentence = sentence,
 		.size = size,
 	};
-	int r = check_flags(&d);
+	int r = filtered ? check_flags(&d)
+			 : refuse(&d, -ENOMEM, "The daemon has no memory for the request.");
 
 	if (r >= 0)
 		r = take_names(&d);
@@ -379,7 +398,7 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 	if (r >= 0)
 		r = take_buffer(&d, request->data_size, max_buffer);
 	if (r >= 0)
-		r = resolve_take_selections(&d);
+		r = take_selections(&d, filtered);
 	if (r >= 0)
 		r = take_manner(&d);
 	if (r >= 0)
@@ -418,6 +437,8 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	if (r < 0)
 		return r;
 	d.spec.flags |= request->flags & DESCRIBING;
+	if (request->target.kind)
+		d.spec.flags |= PP_EVENT_BOUND;
 	d.spec.period = request->period;
 	d.spec.max_rate = rate_limit(request->max_rate);
 	d.spec.max_stack = (uint16_t)MIN(request->max_stack, (uint32_t)UINT16_MAX);

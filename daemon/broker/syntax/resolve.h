@@ -35,6 +35,14 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_buffer,
 		    struct pp_spec *ret, char *sentence, size_t size);
 
+/* In what the event counts that the request was resolved into; all 0: it is not bound. */
+void resolve_target(const struct pp_msg_create_request *request, const struct pp_spec *spec,
+		    struct pp_msg_target *ret);
+
+/* Whether an event with this target, or none, has that of the request. */
+bool resolve_is_same_target(const struct pp_msg_create_request *request,
+			    const struct pp_msg_target *is);
+
 /* Whether the request's whole list has the same filter, or none. */
 bool resolve_has_one_filter(const struct pp_msg_create_request *request);
 

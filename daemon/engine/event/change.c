@@ -18,6 +18,7 @@
 
 #include "daemon/engine/event/earlier.h"
 #include "daemon/engine/event/names.h"
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
@@ -94,6 +95,12 @@ static int change_counters(struct change *c)
 	if (p->event.spec.flags & PP_EVENT_ADOPTED)
 		return fail(c->f, EOPNOTSUPP, "The perf events of '%s' are their opener's.",
 			    p->name);
+	if (target_is_task(&p->binding.target))
+		return fail(
+			c->f, EOPNOTSUPP,
+			"What the task of '%s' has created has inherited its counters, and would "
+			"not have others.",
+			p->name);
 	r = programs_renew(&p->programs, &p->sources, &c->former);
 	if (r == -ENOENT)
 		return fail(c->f, EINVAL, "'%s' has no sampling event, and so no period.", p->name);

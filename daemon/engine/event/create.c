@@ -12,6 +12,7 @@
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/trigger.h"
 #include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/name.h"
 #include "daemon/engine/registry/pins.h"
@@ -22,7 +23,9 @@
 #include "proto/clock.h"
 #include "proto/macro.h"
 
-#define CPUS_GONE_MAX 4 /* while an event is made */
+#define CPUS_GONE_MAX 4		     /* while an event is made */
+#define THREADS_COME_MAX 8	     /* likewise: tries, */
+#define TRIED_MAX (PP_BOUND_MAX / 4) /* unless these were so many perf events: others wait */
 
 static int name_is_taken(const struct pp_spec *spec, struct failure *f)
 {
@@ -190,6 +193,7 @@ int create_draft(struct parts *p, const struct pp_trigger_spec *trigger, struct 
 
 	if (r < 0)
 		return r;
+	parts_bind(p);
 	r = pins_begin(&p->event.spec, &p->draft);
 	if (r < 0)
 		return fail(f, -r, "Cannot write to the registry: %s.", strerror(-r));
@@ -221,7 +225,8 @@ static void unmake(struct parts *p)
 			      .event = p->event,
 			      .broker = p->broker,
 			      .user = p->user,
-			      .user_memory = p->user_memory };
+			      .user_memory = p->user_memory,
+			      .binding = p->binding };
 
 	programs_forget(&p->programs);
 	p->sources = (struct sources){};
@@ -232,6 +237,8 @@ static void unmake(struct parts *p)
 	p->broker = keep.broker;
 	p->user = keep.user;
 	p->user_memory = keep.user_memory;
+	p->binding = keep.binding;
+	p->binding.n = 0;
 }
 
 /* If some sources cannot be recorded, makes the event again without them: rings and catalog must
@@ -240,14 +247,17 @@ static int make_what_can_be(struct parts *p, const struct pp_trigger_spec *trigg
 			    struct failure *f)
 {
 	bool all_cpus = p->event.spec.flags & PP_EVENT_ALL_CPUS;
+	bool is_bound = p->event.spec.flags & PP_EVENT_BOUND;
 
 	for (unsigned gone = 0;; gone++) {
 		_cleanup_free_ bool *out = calloc(p->sources.n, sizeof(*out));
 		int r = out ? make_all(p, trigger, out, f)
 			    : fail(f, ENOMEM, "No memory for %zu events.", p->sources.n);
 
-		/* A CPU went offline: starts again with the others. */
-		if (r == -ENODEV && all_cpus && gone < CPUS_GONE_MAX) {
+		/* A CPU went offline: starts again with the others. Or a thread began. */
+		if ((r == -ENODEV && all_cpus && gone < CPUS_GONE_MAX) ||
+		    (r == -EAGAIN && is_bound && gone + 1 < THREADS_COME_MAX &&
+		     p->binding.tried < TRIED_MAX)) {
 			unmake(p);
 			continue;
 		}
@@ -285,10 +295,30 @@ int create_finish(struct parts *p, const struct pp_parsed *parsed, struct failur
 	return r < 0 ? r : commit(p, f);
 }
 
+/* Before its first perf event is opened. */
+static int begin_bound(struct parts *p, const struct pp_msg_target *target,
+		       const struct pp_allowance *allowance, struct failure *f)
+{
+	if (!(p->event.spec.flags & PP_EVENT_BOUND))
+		return 0;
+	p->binding.target = *target;
+	p->binding.max = allowance ? MIN(allowance->perf_events, PP_BOUND_MAX) : PP_BOUND_MAX;
+	return target_take(&p->binding.target, f);
+}
+
+/* All of its perf events are there. */
+static void charge_bound(struct parts *p)
+{
+	if (!(p->event.spec.flags & PP_EVENT_BOUND))
+		return;
+	p->user_memory += (uint64_t)p->binding.n * PP_PERF_EVENT_MEMORY;
+	p->event.memory = parts_memory(p);
+}
+
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_trigger_spec *trigger, uint32_t program,
-		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
-		 struct failure *f)
+		 struct pp_msg_target *target, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct failure *f)
 {
 	_cleanup_(parts_done) struct parts p = PARTS_NONE;
 	char path[PINS_PATH_SIZE];
@@ -299,7 +329,10 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	if (r >= 0)
 		r = create_begin(&p, spec, parsed, program, allowance, f);
 	if (r >= 0)
+		r = begin_bound(&p, target, allowance, f);
+	if (r >= 0)
 		r = make_what_can_be(&p, trigger, f);
+	charge_bound(&p);
 	if (r >= 0)
 		r = create_finish(&p, parsed, f);
 	if (r < 0) {
@@ -310,5 +343,7 @@ int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 	pins_event(p.event.id, path);
 	if (event_read(path, ret) < 0)
 		*ret = p.event;
+	if (target)
+		*target = p.binding.target;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/link-facts.h"
 #include "daemon/engine/registry/meta.h"
@@ -71,12 +72,15 @@ static int add_maps(struct list *l, const char *path)
 {
 	_cleanup_close_ int meta = pins_get(path, "meta");
 	_cleanup_free_ struct meta_map *maps = NULL;
+	struct pp_msg_target target;
 	struct pp_event event;
 	size_t n = 0;
 	int r = meta < 0 ? meta : meta_read_all(meta, &event, NULL, &maps, &n, NULL);
 
+	if (r >= 0)
+		r = meta_read_target(meta, &target);
 	l->counts = r >= 0 && event.recorder == PP_RECORDER_OVERFLOW &&
-		    !(event.spec.flags & PP_EVENT_ADOPTED);
+		    !(event.spec.flags & PP_EVENT_ADOPTED) && !target_is_task(&target);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = add_map(l, &maps[i]);
 	return r;

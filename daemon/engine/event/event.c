@@ -10,6 +10,7 @@
 #include "daemon/engine/event/parts.h"
 #include "daemon/engine/event/trigger.h"
 #include "daemon/engine/event/missing.h"
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/registry/mark.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
@@ -57,11 +58,19 @@ static int read_pairs(const char *path, struct pp_event *e)
 	return pairs == -ENOENT ? 0 : pairs;
 }
 
+int event_target(const char *path, struct pp_msg_target *ret)
+{
+	_cleanup_close_ int meta = pins_get(path, "meta");
+
+	return meta < 0 ? meta : meta_read_target(meta, ret);
+}
+
 int event_read(const char *path, struct pp_event *ret)
 {
 	_cleanup_free_ struct pp_parsed *parsed = NULL;
 	_cleanup_free_ struct meta_map *maps = NULL;
 	_cleanup_close_ int fd = pins_get(path, "meta");
+	struct pp_msg_target target;
 	struct missing missing;
 	size_t n;
 	int r;
@@ -69,12 +78,17 @@ int event_read(const char *path, struct pp_event *ret)
 	if (fd < 0)
 		return fd;
 	r = meta_read_all(fd, ret, &parsed, &maps, &n, NULL);
+	if (r >= 0)
+		r = meta_read_target(fd, &target);
 	if (r < 0)
 		return r;
 	/* If this cannot be found out now, nothing is reported as missing. */
 	ret->now = 0;
-	if (missing_find(ret, parsed, maps, n, NULL, &missing) >= 0 && !missing_nothing(&missing))
+	if (missing_find(ret, parsed, &target, maps, n, NULL, &missing) >= 0 &&
+	    !missing_nothing(&missing))
 		ret->now |= PP_NOW_INCOMPLETE;
+	if (target.kind && target_has_ended(&target))
+		ret->now |= PP_NOW_ENDED;
 	r = read_pairs(path, ret);
 	if (ret->paused && pins_has(path, PINS_STOPPED))
 		ret->now |= PP_NOW_STOPPED;

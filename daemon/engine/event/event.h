@@ -15,13 +15,14 @@
 /*
  * Makes the event; when it returns 0 the event records and is in the registry. `broker` owns the
  * rings' pins and the registry's files. trigger: with PP_EVENT_TRIGGER, what it is as one;
- * program: with PP_EVENT_PROGRAM, the id of the creator's.
+ * program: with PP_EVENT_PROGRAM, the id of the creator's. target: with PP_EVENT_BOUND, in what it
+ * counts: a cgroup gets its path and id; else it may be NULL.
  * allowance: see crowd.h; NULL: no limits. On failure nothing of it stays.
  */
 int event_create(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		 const struct pp_trigger_spec *trigger, uint32_t program,
-		 const struct pp_allowance *allowance, uid_t broker, struct pp_event *ret,
-		 struct failure *f);
+		 struct pp_msg_target *target, const struct pp_allowance *allowance, uid_t broker,
+		 struct pp_event *ret, struct failure *f);
 
 /*
  * Changes what the PP_CHANGE_* bits say: the filter of all sources (spec's text, the parsed event's
@@ -65,6 +66,9 @@ int event_recover_one(const char *path, uid_t broker);
  * perfpersist), -ESTALE (of an older one); -errno.
  */
 int event_read(const char *path, struct pp_event *ret);
+
+/* The target of the event there; all 0: it has none. Errors as of event_read(). */
+int event_target(const char *path, struct pp_msg_target *ret);
 
 /*
  * Logs that `name`, whose directory is `path`, cannot be read because of r, and is left alone.

@@ -66,7 +66,8 @@ static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 	int r = meta_read_all(a->p.meta, &a->before, &parsed, &a->maps, &a->n_maps, NULL);
 
 	if (r >= 0)
-		r = missing_find(&a->before, parsed, a->maps, a->n_maps, come, &a->missing);
+		r = missing_find(&a->before, parsed, &a->p.binding.target, a->maps, a->n_maps, come,
+				 &a->missing);
 	if (r < 0)
 		return fail(a->f, -r, "Cannot find out which CPUs '%s' wants: %s.", a->p.name,
 			    strerror(-r));

@@ -3,14 +3,16 @@
 #include "daemon/engine/event/missing.h"
 
 #include "daemon/cpus.h"
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/sources/links.h"
 #include "proto/macro.h"
 
-/* Counters of ours: adopted ones are opened by nobody again. */
-static bool has_counters(const struct pp_event *event, const struct pp_parsed *parsed)
+/* Counters of ours, of CPUs: adopted ones are opened by nobody again, and tasks take theirs along. */
+static bool has_counters(const struct pp_event *event, const struct pp_parsed *parsed,
+			 const struct pp_msg_target *target)
 {
-	if (event->spec.flags & PP_EVENT_ADOPTED)
+	if (event->spec.flags & PP_EVENT_ADOPTED || target_is_task(target))
 		return false;
 	for (uint32_t i = 0; i < parsed->n_sources; i++)
 		if (parsed->sources[i].kind == PP_SOURCE_SAMPLING)
@@ -44,8 +46,8 @@ static bool is_dead(const struct meta_map *ring, const struct pp_cpumask *come)
 }
 
 int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
-		 const struct meta_map *maps, size_t n, const struct pp_cpumask *come,
-		 struct missing *ret)
+		 const struct pp_msg_target *target, const struct meta_map *maps, size_t n,
+		 const struct pp_cpumask *come, struct missing *ret)
 {
 	struct pp_cpumask wanted;
 	int r = find_wanted(event, parsed, &wanted);
@@ -55,7 +57,7 @@ int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted.bits); i++)
 		ret->rings.bits[i] = wanted.bits[i] & ~event->rings.bits[i];
-	for (size_t i = 0; i < n && has_counters(event, parsed); i++)
+	for (size_t i = 0; i < n && has_counters(event, parsed, target); i++)
 		if (pp_cpumask_test(&wanted, maps[i].cpu) && is_dead(&maps[i], come))
 			pp_cpumask_set(&ret->counters, maps[i].cpu);
 	return 0;

@@ -14,11 +14,11 @@ struct missing {
 };
 
 /*
- * n maps as meta has them. Where the kernel does not tell which CPUs went offline, `counters` has
+ * target, n maps as meta has them. Where the kernel does not tell which CPUs went offline, `counters` has
  * the CPUs of `come` that have a ring; none if `come` is NULL. 0 or -errno.
  */
 int missing_find(const struct pp_event *event, const struct pp_parsed *parsed,
-		 const struct meta_map *maps, size_t n, const struct pp_cpumask *come,
-		 struct missing *ret);
+		 const struct pp_msg_target *target, const struct meta_map *maps, size_t n,
+		 const struct pp_cpumask *come, struct missing *ret);
 
 bool missing_nothing(const struct missing *s);

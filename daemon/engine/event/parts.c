@@ -10,14 +10,25 @@
 #include "daemon/engine/event/catalog-make.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/registry/meta.h"
+#include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/tree.h"
 #include "daemon/engine/registry/wakeups.h"
 #include "daemon/engine/sources/links.h"
 #include "proto/macro.h"
 
+/* What else has the perf events of tasks is not ours to say, nor how long it takes to release them. */
+static void drop_draft(struct parts *p)
+{
+	if (p->binding.n && p->draft.path[0]) {
+		pins_discard(&p->draft);
+		reaper_kick();
+	}
+	pins_abandon(&p->draft);
+}
+
 void parts_done(struct parts *p)
 {
-	pins_abandon(&p->draft);
+	drop_draft(p);
 	user_program_done(&p->user);
 	programs_done(&p->programs);
 	sources_done(&p->sources);
@@ -202,7 +213,8 @@ static int make_meta(struct parts *p, bool pending, struct failure *f)
 	int r = list_maps(p, &maps, &n);
 
 	if (r >= 0)
-		r = meta_create(&p->event, p->parsed, maps, n, pending, &p->meta);
+		r = meta_create(&p->event, p->parsed, maps, n, &p->binding.target, pending,
+				&p->meta);
 	if (r < 0)
 		return fail(f, -r, "Cannot write down what '%s/%s' is: %s.", p->event.spec.ns,
 			    p->event.spec.name, strerror(-r));
@@ -286,7 +298,10 @@ static int open_all(const char *path, struct parts *p, bool *ret_pending)
 	if (r < 0)
 		return r;
 	snprintf(p->name, sizeof(p->name), "%s/%s", p->event.spec.ns, p->event.spec.name);
-	if (p->event.spec.flags & (PP_EVENT_PROGRAM | PP_EVENT_ADOPTED))
+	r = meta_read_target(p->meta, &p->binding.target);
+	if (r < 0)
+		return r;
+	if (p->event.spec.flags & (PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND))
 		p->user_memory = p->event.memory - MIN(p->event.memory, parts_memory(p));
 	r = pins_get(path, "rings");
 	if (r >= 0)
@@ -367,6 +382,7 @@ int parts_restore(struct parts *p, const char *path, struct failure *f)
 
 	if (r < 0)
 		return r;
+	parts_bind(p);
 	links_recognize(&p->sources, path);
 	return programs_open(&p->sources, path, &p->programs, f);
 }
@@ -376,6 +392,11 @@ int parts_drop_former(const char *path)
 	int r = programs_stop_former(path);
 
 	return r < 0 ? r : links_drop_former(path);
+}
+
+void parts_bind(struct parts *p)
+{
+	p->sources.binding = p->event.spec.flags & PP_EVENT_BOUND ? &p->binding : NULL;
 }
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */

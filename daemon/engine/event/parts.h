@@ -31,7 +31,9 @@ struct parts {
 	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
 	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
 	struct user_program user;	     /* of a new event; of others `programs` has it */
-	uint64_t user_memory; /* bytes of its maps, or of the perf events that were adopted */
+	/* bytes of its maps, of the perf events that were adopted, and of those of a bound event */
+	uint64_t user_memory;
+	struct binding binding; /* of a bound event; sources point to it */
 	struct programs programs;
 	int meta, wakeups;
 	struct pins_draft draft;
@@ -82,6 +84,9 @@ int parts_restore(struct parts *p, const char *path, struct failure *f);
 int parts_drop_former(const char *path);
 
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
+
+/* Tells the sources in what they count. */
+void parts_bind(struct parts *p);
 
 /* Bytes of all that the event is charged for. */
 uint64_t parts_memory(const struct parts *p);

@@ -136,8 +136,8 @@ static int find_unit(char path[static PATH_MAX], const char *unit, unsigned dept
 	return -ENOENT;
 }
 
-static int find_path_of_unit(const char *mount, const char *unit, char ret[static PATH_MAX],
-			     struct failure *f)
+static int find_path_of_unit(const char *what, const char *mount, const char *unit,
+			     char ret[static PATH_MAX], struct failure *f)
 {
 	unsigned left = SLICES_MAX;
 	char path[PATH_MAX];
@@ -145,28 +145,30 @@ static int find_path_of_unit(const char *mount, const char *unit, char ret[stati
 	snprintf(path, sizeof(path), "%s", mount);
 	if (find_unit(path, unit, 0, &left) < 0)
 		return fail(f, ENOENT,
-			    "The filter's cgroup '%s' cannot be found: no slice under %s has such "
-			    "a unit, and a unit has a cgroup while it runs; start it, or write a "
-			    "path as /proc/PID/cgroup shows it.",
-			    unit, mount);
+			    "%s '%s' cannot be found: no slice under %s has such a unit, and a "
+			    "unit has a cgroup while it runs; start it, or write a path as "
+			    "/proc/PID/cgroup shows it.",
+			    what, unit, mount);
 	snprintf(ret, PATH_MAX, "%s", path + strlen(mount));
 	return 0;
 }
 
 /* ── both ───────────────────────────────────────────────────────────────────────────────── */
 
-static int find_hierarchy(char ret[static PATH_MAX], struct failure *f)
+static int find_hierarchy(const char *what, char ret[static PATH_MAX], struct failure *f)
 {
 	struct stat st;
 
 	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != INITIAL_NAMESPACE)
 		return fail(f, EOPNOTSUPP,
-			    "A filter by cgroup is not possible here: the daemon runs in a cgroup "
-			    "namespace and sees a part of the cgroups only.");
+			    "%s cannot be found here: the daemon runs in a cgroup namespace and "
+			    "sees a part of the cgroups only.",
+			    what);
 	if (find_mount(ret) < 0)
 		return fail(f, ENOENT,
-			    "A filter by cgroup is not possible here: no cgroup hierarchy of "
-			    "version 2 is mounted as a whole.");
+			    "%s cannot be found here: no cgroup hierarchy of version 2 is mounted "
+			    "as a whole.",
+			    what);
 	return 0;
 }
 
@@ -175,36 +177,95 @@ static bool is_unit(const char *text)
 	return *text && !strchr(text, '/') && strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
 }
 
-int cgroup_find(const char *text, uint64_t *ret_id, unsigned *ret_level, struct failure *f)
+/* A cgroup that is there. */
+struct found {
+	char mount[PATH_MAX], path[PATH_MAX]; /* the path is from the hierarchy's root */
+	uint64_t id;
+};
+
+/* The last slash: the files of a cgroup are none. */
+static void place_of(const struct found *c, char ret[static PATH_MAX + PATH_MAX + 1])
 {
-	char place[PATH_MAX + PATH_MAX + 1], mount[PATH_MAX], of_unit[PATH_MAX];
-	const char *path = text;
-	uint64_t id = 0;
-	int levels, r;
+	snprintf(ret, PATH_MAX + PATH_MAX + 1, "%s%s/", c->mount, c->path);
+}
+
+/* what: as a message begins. */
+static int find(const char *what, const char *text, struct found *ret, struct failure *f)
+{
+	char place[PATH_MAX + PATH_MAX + 1];
+	int r;
 
 	if (!is_unit(text) && count_levels(text) < 0)
 		return fail(f, EINVAL,
-			    "The filter's cgroup '%s' is neither the name of a unit nor a path "
-			    "from the root of the cgroups; write it as /proc/PID/cgroup shows it, "
-			    "beginning with '/'.",
-			    text);
-	r = find_hierarchy(mount, f);
-	if (r >= 0 && is_unit(text)) {
-		r = find_path_of_unit(mount, text, of_unit, f);
-		path = of_unit;
-	}
+			    "%s '%s' is neither the name of a unit nor a path from the root of "
+			    "the cgroups; write it as /proc/PID/cgroup shows it, beginning with "
+			    "'/'.",
+			    what, text);
+	r = find_hierarchy(what, ret->mount, f);
 	if (r < 0)
 		return r;
-	levels = count_levels(path);
-	/* The last slash: the files of a cgroup are none. */
-	snprintf(place, sizeof(place), "%s%s/", mount, path);
-	r = read_id(place, &id);
+	snprintf(ret->path, sizeof(ret->path), "%s", text);
+	if (is_unit(text))
+		r = find_path_of_unit(what, ret->mount, text, ret->path, f);
+	if (r < 0)
+		return r;
+	place_of(ret, place);
+	r = read_id(place, &ret->id);
 	if (r < 0)
 		return fail(f, -r,
-			    "The filter's cgroup '%s' cannot be found under %s (%s); see "
-			    "/proc/PID/cgroup for those there are.",
-			    path, mount, strerror(-r));
-	*ret_id = id;
-	*ret_level = (unsigned)levels;
+			    "%s '%s' cannot be found under %s (%s); see /proc/PID/cgroup for "
+			    "those there are.",
+			    what, ret->path, ret->mount, strerror(-r));
 	return 0;
+}
+
+int cgroup_find(const char *text, uint64_t *ret_id, unsigned *ret_level, struct failure *f)
+{
+	struct found found;
+	int r = find("The filter's cgroup", text, &found, f);
+
+	if (r < 0)
+		return r;
+	*ret_id = found.id;
+	*ret_level = (unsigned)count_levels(found.path);
+	return 0;
+}
+
+int cgroup_take(char *text, size_t size, uint64_t *ret_id, struct failure *f)
+{
+	struct found found;
+	int r = find("The cgroup", text, &found, f);
+
+	if (r < 0)
+		return r;
+	if (strlen(found.path) >= size)
+		return fail(f, ENAMETOOLONG,
+			    "The path of cgroup '%s' is too long: %zu bytes are the most.", text,
+			    size - 1);
+	snprintf(text, size, "%s", found.path);
+	*ret_id = found.id;
+	return 0;
+}
+
+int cgroup_open(const char *path, uint64_t id)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char place[PATH_MAX + PATH_MAX + 1];
+	struct failure unused = {};
+	struct found found;
+	int r = find("The cgroup", path, &found, &unused);
+
+	if (r < 0)
+		return r;
+	if (found.id != id)
+		return -ENOENT;
+	place_of(&found, place);
+	fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Another may have its path meanwhile. */
+	r = read_id(place, &found.id);
+	if (r >= 0 && found.id != id)
+		r = -ENOENT;
+	return r < 0 ? r : TAKE_FD(fd);
 }

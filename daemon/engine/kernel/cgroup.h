@@ -13,3 +13,10 @@
  * -EINVAL (no path), -EOPNOTSUPP (only a part of the hierarchy is visible).
  */
 int cgroup_find(const char *text, uint64_t *ret_id, unsigned *ret_level, struct failure *f);
+
+/* The same for a bound event: writes the path into text, which has room for `size` bytes. Also -ENAMETOOLONG. */
+int cgroup_take(char *text, size_t size, uint64_t *ret_id, struct failure *f);
+
+/* Its directory, the caller's, if the cgroup with that path has this id. -ENOENT: it is removed, and another may
+ * have its path; -errno. */
+int cgroup_open(const char *path, uint64_t id);

@@ -3,8 +3,20 @@
 #pragma once
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 #include "daemon/engine/kernel/tracefs.h"
+
+/* Where a perf event counts. */
+struct perf_place {
+	int cpu;      /* -1: wherever the task runs */
+	pid_t tid;    /* of the task; -1: in all */
+	int cgroup;   /* the directory of one, in which alone it counts; -EBADF: in all */
+	bool inherit; /* also in what the task creates from then on */
+};
+
+int perf_open_at(struct perf_event_attr *attr, const struct perf_place *at);
 
 /* Opens the event on one CPU, for all processes. Returns the fd or -errno. */
 int perf_open(struct perf_event_attr *attr, unsigned cpu);

@@ -412,7 +412,8 @@ static const char *generic_entry_class(const struct source *source)
 	return source_shares_entry(source) ? syscall_carrier_name(source->tp) : "tracepoint";
 }
 
-static int generic_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)
+static int generic_attach(const struct source *source, int entry_fd, const struct perf_place *at,
+			  int *ret_fd)
 {
 	struct perf_event_attr attr;
 	_cleanup_close_ int carrier = -EBADF;
@@ -430,7 +431,7 @@ static int generic_attach(const struct source *source, int entry_fd, unsigned cp
 			return r;
 		attr.config = id;
 	}
-	carrier = perf_open(&attr, cpu);
+	carrier = perf_open_at(&attr, at);
 	if (carrier < 0)
 		return carrier;
 	fd = bpf_link_create(entry_fd, carrier, BPF_PERF_EVENT, NULL);

@@ -266,8 +266,8 @@ static const char *hot_entry_class(const struct source *source)
 }
 
 /* A tp_btf link has no CPU: the entry runs on all of them. */
-static int hot_attach(const struct source *source _unused_, int entry_fd, unsigned cpu _unused_,
-		      int *ret_fd)
+static int hot_attach(const struct source *source _unused_, int entry_fd,
+		      const struct perf_place *at _unused_, int *ret_fd)
 {
 	int fd = bpf_raw_tracepoint_open(NULL, entry_fd);
 

@@ -109,11 +109,11 @@ static bool has_frequency(const struct pp_spec *spec, const struct pp_source *so
 /*
  * With a frequency the kernel changes a counter's period all the time, so missing samples cannot be
  * counted in periods. Only the clocks turn a frequency into a fixed period. Adopted counters may have any
- * period, and several can count on a CPU, those of tasks and of their children.
+ * period. Several counters of tasks and of their children can count on a CPU; that of a cgroup stops while others run.
  */
 static bool can_count_missed(const struct pp_spec *spec, const struct pp_source *source)
 {
-	return counter_tells(source) && !(spec->flags & PP_EVENT_ADOPTED) &&
+	return counter_tells(source) && !(spec->flags & (PP_EVENT_ADOPTED | PP_EVENT_BOUND)) &&
 	       (!has_frequency(spec, source) || is_clock(source));
 }
 
@@ -278,13 +278,15 @@ static const char *overflow_entry_class(const struct source *source _unused_)
 }
 
 /* -ENODEV: the CPU is offline. -ENOENT, -EOPNOTSUPP: this machine has no such counter. */
-static int overflow_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)
+static int overflow_attach(const struct source *source, int entry_fd, const struct perf_place *at,
+			   int *ret_fd)
 {
 	_cleanup_close_ int perf_fd = -EBADF, link_fd = -EBADF;
 	LIBBPF_OPTS(bpf_link_create_opts, opts);
 	struct perf_event_attr attr;
 
 	make_attr(source->spec, source->parsed, &attr);
+	attr.inherit = at->inherit;
 	/*
 	 * Our program writes the period and the call chain itself. Asked for the period, the kernel
 	 * gives a software event with a fixed period a sample at each count, not at each period
@@ -306,7 +308,7 @@ static int overflow_attach(const struct source *source, int entry_fd, unsigned c
 		attr.use_clockid = 0;
 		attr.clockid = 0;
 	}
-	perf_fd = perf_open(&attr, cpu);
+	perf_fd = perf_open_at(&attr, at);
 	if (perf_fd < 0)
 		return perf_fd;
 	/* If a CPU has two counters the newer one counts: see overflow.bpf.c. */

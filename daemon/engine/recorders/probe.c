@@ -393,7 +393,8 @@ static const char *probe_entry_class(const struct source *source _unused_)
 }
 
 /* -ENOENT: no such function or file; -EINVAL, -EILSEQ: no place for a probe. */
-static int probe_attach(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd)
+static int probe_attach(const struct source *source, int entry_fd, const struct perf_place *at,
+			int *ret_fd)
 {
 	const struct pp_source *parsed = source->parsed;
 	struct perf_event_attr attr = source->attr;
@@ -402,7 +403,7 @@ static int probe_attach(const struct source *source, int entry_fd, unsigned cpu,
 
 	/* kprobe_func and uprobe_path share config1. */
 	attr.config1 = (uintptr_t)(is_user(source) ? parsed->path : parsed->name);
-	carrier = perf_open(&attr, cpu);
+	carrier = perf_open_at(&attr, at);
 	if (carrier < 0)
 		return carrier;
 	fd = bpf_link_create(entry_fd, carrier, BPF_PERF_EVENT, NULL);

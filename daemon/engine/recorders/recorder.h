@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "daemon/engine/failure.h"
+#include "daemon/engine/kernel/perf.h"
 #include "daemon/engine/kernel/tracefs.h"
 #include "daemon/engine/recorders/syscall.h"
 #include "daemon/order.h"
@@ -153,10 +154,11 @@ struct recorder {
 	int (*entry)(const struct source *source, const struct recorder_slot *slot, int *ret_fd);
 	const char *(*entry_class)(const struct source *source);
 
-	/* Makes the entry run: on this CPU, or on all if not per_cpu (cpu: any online one). The
-	 * link's fd is the caller's. -ENODEV: the CPU is offline; -E2BIG: the tracepoint has 64
-	 * programs. */
-	int (*attach)(const struct source *source, int entry_fd, unsigned cpu, int *ret_fd);
+	/* Makes the entry run: there, or on all CPUs if not per_cpu (at: any online one). The
+	 * link's fd is the caller's. -ENODEV: the CPU is offline; -ESRCH: the task has ended; -E2BIG: the
+	 * tracepoint has 64 programs. */
+	int (*attach)(const struct source *source, int entry_fd, const struct perf_place *at,
+		      int *ret_fd);
 	bool counts_missed; /* its recording program does, so it must run for each occurrence, even
 			     * if no record is wanted of it (recorder_target.drops) */
 	bool per_cpu;	    /* attach on each CPU */

@@ -13,7 +13,8 @@
 
 /* Writes the text of `info`. It always fits: no value is longer than 1 KiB, and only three can be
  * that long. */
-static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned *ret_used)
+static int print_text(const struct pp_event *e, const struct pp_msg_target *target, char *buf,
+		      size_t size, unsigned *ret_used)
 {
 	_cleanup_fclose_ FILE *f = fmemopen(buf, size, "w");
 	const struct pp_spec *s = &e->spec;
@@ -40,6 +41,8 @@ static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned
 
 	if (!f)
 		return -errno;
+	if (target)
+		t.event.target = *target;
 	memcpy(t.event.ns, s->ns, sizeof(t.event.ns));
 	memcpy(t.event.name, s->name, sizeof(t.event.name));
 	memcpy(t.event.event, s->event, sizeof(t.event.event));
@@ -55,19 +58,34 @@ static int print_text(const struct pp_event *e, char *buf, size_t size, unsigned
 
 /* ── writing ────────────────────────────────────────────────────────────────────────────── */
 
-static size_t meta_size(size_t room, size_t n_sources, size_t n_nodes)
+static size_t meta_size(const struct pp_event *event, size_t room, size_t n_sources, size_t n_nodes)
 {
 	return sizeof(struct pp_meta) + room * sizeof(struct meta_map) +
-	       n_sources * sizeof(struct pp_source) + n_nodes * sizeof(struct pp_filter_node);
+	       n_sources * sizeof(struct pp_source) + n_nodes * sizeof(struct pp_filter_node) +
+	       (event->spec.flags & PP_EVENT_BOUND ? sizeof(struct pp_msg_target) : 0);
+}
+
+/* NULL: it has none. */
+static struct pp_msg_target *target_of(struct pp_meta *m)
+{
+	size_t size = meta_size(&m->event, m->room, m->n_sources, m->n_nodes);
+
+	if (!(m->event.spec.flags & PP_EVENT_BOUND))
+		return NULL;
+	return (void *)((uint8_t *)m + size - sizeof(struct pp_msg_target));
 }
 
 /* A reader that prints it meanwhile may see parts of both texts. */
 static int set_event(struct pp_meta *m, const struct pp_event *event, bool pending)
 {
+	/* No change binds an event, or unbinds it: the size stays. */
+	if ((m->event.spec.flags ^ event->spec.flags) & PP_EVENT_BOUND)
+		return -EINVAL;
 	m->event = *event;
 	m->event.now = 0;
 	m->pending = pending;
-	return print_text(event, m->head.text, sizeof(m->head.text), &m->head.text_size);
+	return print_text(event, target_of(m), m->head.text, sizeof(m->head.text),
+			  &m->head.text_size);
 }
 
 static void set_rest(struct pp_meta *m, const struct pp_parsed *parsed, const struct meta_map *maps,
@@ -84,12 +102,13 @@ static void set_rest(struct pp_meta *m, const struct pp_parsed *parsed, const st
 }
 
 int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
-		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd)
+		const struct meta_map *maps, size_t n_maps, const struct pp_msg_target *target,
+		bool pending, int *ret_fd)
 {
 	/* A ring for each possible CPU, and the catalog. */
 	int possible = pp_cpus_possible(), r;
 	size_t room = MAX((size_t)MAX(possible, 0) + 1, n_maps);
-	size_t size = meta_size(room, parsed->n_sources, parsed->n_nodes);
+	size_t size = meta_size(event, room, parsed->n_sources, parsed->n_nodes);
 	_cleanup_free_ struct pp_meta *m = calloc(1, size);
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	_cleanup_close_ int fd = -EBADF;
@@ -102,6 +121,9 @@ int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
 	m->head.version = PP_META_VERSION;
 	m->head.size = size;
 	set_rest(m, parsed, maps, n_maps);
+	m->event = *event;
+	if (target && target_of(m))
+		*target_of(m) = *target;
 	r = set_event(m, event, pending);
 	if (r < 0)
 		return r;
@@ -169,7 +191,7 @@ static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
 	return 0;
 }
 
-static int check_value(const struct pp_meta *m, size_t size)
+static int check_value(struct pp_meta *m, size_t size)
 {
 	if (m->head.magic != PP_META_MAGIC || m->head.version == 0)
 		return -EBADMSG;
@@ -179,7 +201,9 @@ static int check_value(const struct pp_meta *m, size_t size)
 		return -ESTALE;
 	if (m->room > PP_CPUS_MAX + 1 || m->n_maps > m->room || m->n_sources > PP_TERMS_MAX ||
 	    m->n_nodes > PP_FILTER_NODES_MAX || m->head.size != size ||
-	    size != meta_size(m->room, m->n_sources, m->n_nodes))
+	    size != meta_size(&m->event, m->room, m->n_sources, m->n_nodes))
+		return -EBADMSG;
+	if (target_of(m) && pp_target_check(target_of(m), &m->event.spec) < 0)
 		return -EBADMSG;
 	return pp_event_check(&m->event);
 }
@@ -261,6 +285,17 @@ int meta_read_all(int fd, struct pp_event *ret, struct pp_parsed **ret_parsed,
 	}
 	if (ret_pending)
 		*ret_pending = m->pending;
+	return 0;
+}
+
+int meta_read_target(int fd, struct pp_msg_target *ret)
+{
+	_cleanup_free_ struct pp_meta *m = NULL;
+	int r = read_checked(fd, &m);
+
+	if (r < 0)
+		return r;
+	*ret = target_of(m) ? *target_of(m) : (struct pp_msg_target){};
 	return 0;
 }
 

@@ -38,12 +38,15 @@ struct pp_meta {
 	uint32_t n_maps, n_sources, n_nodes;
 	uint32_t room; /* for maps: more CPUs may come online */
 	uint32_t reserved;
-	uint8_t rest[]; /* struct meta_map[room], struct pp_source[], struct pp_filter_node[] */
+	/* struct meta_map[room], struct pp_source[], struct pp_filter_node[]; of a bound event struct
+	 * pp_msg_target */
+	uint8_t rest[];
 };
 
-/* Makes the map with its whole content. *ret_fd is the caller's. -errno. */
+/* Makes the map with its whole content. target: of a bound event; else NULL. *ret_fd is the caller's. -errno. */
 int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
-		const struct meta_map *maps, size_t n_maps, bool pending, int *ret_fd);
+		const struct meta_map *maps, size_t n_maps, const struct pp_msg_target *target,
+		bool pending, int *ret_fd);
 
 /*
  * Reads and checks it. 0; -EBADMSG (not ours, or damaged); -EPROTONOSUPPORT (a newer version);
@@ -52,6 +55,9 @@ int meta_create(const struct pp_event *event, const struct pp_parsed *parsed,
 int meta_read(int fd, struct pp_event *ret);
 int meta_read_all(int fd, struct pp_event *ret, struct pp_parsed **ret_parsed,
 		  struct meta_map **ret_maps, size_t *ret_n_maps, bool *ret_pending);
+
+/* The target, all 0 if it has none. Errors as above. */
+int meta_read_target(int fd, struct pp_msg_target *ret);
 
 /* Whether the error, of opening or reading it, describes the event, and not a failure of the engine. */
 bool meta_is_strange(int r);

@@ -28,7 +28,8 @@ bool attach_is_used_up(int r)
  * worst case takes longer than other orders may wait; and the kernel releases it some grace periods
  * after the last pin has gone. A barrier of all CPUs waits for one.
  */
-static int attach_again(const struct source *source, int entry, unsigned cpu, int r, int *ret_fd)
+static int attach_again(const struct source *source, int entry, const struct perf_place *at, int r,
+			int *ret_fd)
 {
 	if (r == -E2BIG) {
 		reaper_kick();
@@ -38,32 +39,43 @@ static int attach_again(const struct source *source, int entry, unsigned cpu, in
 		/* (With nohz_full the kernel has no such barrier.) */
 		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
 			usleep(20000);
-		r = source->recorder->attach(source, entry, cpu, ret_fd);
+		r = source->recorder->attach(source, entry, at, ret_fd);
 	}
 	return r;
 }
 
-int attach_source(const struct source *source, int entry, unsigned cpu, int *ret_fd)
+int attach_source(const struct source *source, int entry, const struct perf_place *at, int *ret_fd)
 {
-	int r = source->recorder->attach(source, entry, cpu, ret_fd);
+	int r = source->recorder->attach(source, entry, at, ret_fd);
 
-	return attach_is_used_up(r) ? attach_again(source, entry, cpu, r, ret_fd) : r;
+	return attach_is_used_up(r) ? attach_again(source, entry, at, r, ret_fd) : r;
 }
 
 /* ── explaining failures ────────────────────────────────────────────────────────────────── */
 
-static bool can_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
+static bool can_open(const struct perf_event_attr *attr, const struct perf_place *at)
 {
 	struct perf_event_attr a = *attr;
-	int fd = (int)syscall(SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = perf_open_at(&a, at);
 
 	close_fd(fd);
 	return fd >= 0;
 }
 
-/* The attributes that the PMU accepts instead show why it refused these. */
-static int sampling_failure(const struct source *source, int r, unsigned cpu, struct failure *f)
+/* Whether it would be counted on the CPU, if that were not for a cgroup alone. */
+static bool can_open_for_all(const struct perf_event_attr *attr, const struct perf_place *at)
 {
+	struct perf_place all = *at;
+
+	all.cgroup = -EBADF;
+	return at->cgroup >= 0 && can_open(attr, &all);
+}
+
+/* The attributes that the PMU accepts instead show why it refused these. */
+static int sampling_failure(const struct source *source, int r, const struct perf_place *at,
+			    struct failure *f)
+{
+	static const struct perf_place self = { .cpu = -1, .tid = 0, .cgroup = -EBADF };
 	const char *text = source->parsed->text;
 	struct perf_event_attr count = source->attr;
 
@@ -71,7 +83,7 @@ static int sampling_failure(const struct source *source, int r, unsigned cpu, st
 	count.sample_period = 0;
 	count.sample_type = 0;
 	count.precise_ip = 0;
-	if (can_open(&count, -1, (int)cpu)) {
+	if (can_open(&count, at)) {
 		count.precise_ip = source->attr.precise_ip;
 		return fail(f, EOPNOTSUPP,
 			    "'%s' can be counted and not %s (%s): its PMU %s; `perf stat -e` shows "
@@ -80,11 +92,24 @@ static int sampling_failure(const struct source *source, int r, unsigned cpu, st
 			    strerror(-r),
 			    count.precise_ip ? "has no such mode" : "cannot interrupt");
 	}
-	if (can_open(&count, 0, -1))
+	if (can_open_for_all(&count, at))
+		return fail(
+			f, EOPNOTSUPP,
+			"'%s' cannot be counted in one cgroup (%s): the kernel has no controller "
+			"perf_event in the hierarchy of version 2, or it is mounted with version "
+			"1; use --cgroup, which is a filter.",
+			text, strerror(-r));
+	if (at->cpu >= 0 && can_open(&count, &self))
 		return fail(f, EOPNOTSUPP,
 			    "'%s' counts within a process only, and not on a CPU (%s), so that it "
-			    "cannot be made persistent.",
+			    "cannot be made persistent for all; bind it to one (-p).",
 			    text, strerror(-r));
+	if (at->cpu < 0 && source->parsed->type != PERF_TYPE_BREAKPOINT)
+		return fail(
+			f, EOPNOTSUPP,
+			"'%s' cannot be counted in one task (%s): its PMU counts for whole CPUs or "
+			"packages; leave out -p or -t.",
+			text, strerror(-r));
 	if (r == -EINVAL && source->parsed->type == PERF_TYPE_BREAKPOINT)
 		return fail(
 			f, EOPNOTSUPP,
@@ -130,11 +155,14 @@ static int kprobe_failure(const struct source *source, int r, struct failure *f)
 	}
 }
 
-int attach_failure(const struct source *source, int r, unsigned cpu, struct failure *f)
+int attach_failure(const struct source *source, int r, const struct perf_place *at,
+		   struct failure *f)
 {
-	char text[TEXT_SIZE];
+	char text[TEXT_SIZE], where[32];
 
 	source_text(source, text, sizeof(text));
+	snprintf(where, sizeof(where), at->cpu < 0 ? "task %d" : "CPU %d",
+		 at->cpu < 0 ? at->tid : at->cpu);
 	switch (-r) {
 	case E2BIG:
 		return fail(
@@ -145,12 +173,14 @@ int attach_failure(const struct source *source, int r, unsigned cpu, struct fail
 			text);
 	case ENOSPC:
 		return fail(f, ENOSPC,
-			    "All registers of CPU %u that can count or watch '%s' are in use: a "
+			    "All registers of %s that can count or watch '%s' are in use: a "
 			    "processor has few, for all tools together; delete an event that has "
 			    "one, or end another tool.",
-			    cpu, text);
+			    where, text);
 	case ENODEV:
-		return fail(f, ENODEV, "CPU %u is offline; choose CPUs that are online.", cpu);
+		return fail(f, ENODEV, "%s is offline; choose CPUs that are online.", where);
+	case ESRCH:
+		return fail(f, ESRCH, "The %s has ended.", where);
 	case EACCES:
 	case EPERM:
 		return fail(f, -r,
@@ -163,7 +193,7 @@ int attach_failure(const struct source *source, int r, unsigned cpu, struct fail
 	case EILSEQ:
 	case EADDRNOTAVAIL:
 		if (source->parsed->kind == PP_SOURCE_SAMPLING)
-			return sampling_failure(source, r, cpu, f);
+			return sampling_failure(source, r, at, f);
 		if (source->parsed->kind == PP_SOURCE_KPROBE)
 			return kprobe_failure(source, r, f);
 		return fail(f, EOPNOTSUPP,
@@ -171,6 +201,6 @@ int attach_failure(const struct source *source, int r, unsigned cpu, struct fail
 			    "event.",
 			    text, strerror(-r));
 	default:
-		return fail(f, -r, "Cannot attach to '%s' on CPU %u: %s.", text, cpu, strerror(-r));
+		return fail(f, -r, "Cannot attach to '%s' on %s: %s.", text, where, strerror(-r));
 	}
 }

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/kernel/cgroup.h"
 #include "daemon/engine/kernel/pmu.h"
+#include "daemon/engine/kernel/target.h"
 #include "daemon/engine/sources/attach.h"
+#include "daemon/engine/sources/bound.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
 #include "proto/macro.h"
@@ -113,16 +116,21 @@ static int pin(struct pins_draft *draft, int fd, const char *leaf, struct failur
 	return 0;
 }
 
-static int link_on(const struct source *source, int entry, unsigned cpu, const char *leaf,
-		   struct pins_draft *draft, struct failure *f)
+static struct perf_place place_on(unsigned cpu, int cgroup)
 {
-	_cleanup_close_ int link = -EBADF;
-	int r = attach_source(source, entry, cpu, &link);
-
-	return r < 0 ? attach_failure(source, r, cpu, f) : pin(draft, link, leaf, f);
+	return (struct perf_place){ .cpu = (int)cpu, .tid = -1, .cgroup = cgroup };
 }
 
-static int link_everywhere(const struct source *source, size_t i, int entry,
+static int link_on(const struct source *source, int entry, const struct perf_place *at,
+		   const char *leaf, struct pins_draft *draft, struct failure *f)
+{
+	_cleanup_close_ int link = -EBADF;
+	int r = attach_source(source, entry, at, &link);
+
+	return r < 0 ? attach_failure(source, r, at, f) : pin(draft, link, leaf, f);
+}
+
+static int link_everywhere(const struct source *source, size_t i, int entry, int cgroup,
 			   const struct pp_cpumask *cpus, struct pins_draft *draft,
 			   struct failure *f)
 {
@@ -131,12 +139,14 @@ static int link_everywhere(const struct source *source, size_t i, int entry,
 
 	PP_CPUMASK_FOREACH(cpu, cpus)
 	{
+		const struct perf_place at = place_on(cpu, cgroup);
+
 		if (!source->recorder->per_cpu) {
 			snprintf(leaf, sizeof(leaf), "link%zu", i);
-			return link_on(source, entry, cpu, leaf, draft, f);
+			return link_on(source, entry, &at, leaf, draft, f);
 		}
 		snprintf(leaf, sizeof(leaf), "link%zu-%u", i, cpu);
-		r = link_on(source, entry, cpu, leaf, draft, f);
+		r = link_on(source, entry, &at, leaf, draft, f);
 		if (r < 0)
 			break;
 	}
@@ -162,7 +172,7 @@ int links_entry(const struct sources *s, const struct programs *p, int *ret, str
 	return load_entry(&s->v[0], 0, p, ret, f);
 }
 
-static int link_source(const struct source *source, size_t i, const struct programs *p,
+static int link_source(const struct source *source, size_t i, const struct programs *p, int cgroup,
 		       const struct pp_cpumask *cpus, struct pins_draft *draft, struct failure *f)
 {
 	_cleanup_close_ int entry = -EBADF;
@@ -175,7 +185,7 @@ static int link_source(const struct source *source, size_t i, const struct progr
 	if (is_empty(&mine))
 		return no_cpu(source, f);
 	r = load_entry(source, i, p, &entry, f);
-	return r < 0 ? r : link_everywhere(source, i, entry, &mine, draft, f);
+	return r < 0 ? r : link_everywhere(source, i, entry, cgroup, &mine, draft, f);
 }
 
 /* The first source of those that share an entry links it. */
@@ -198,13 +208,16 @@ struct linking {
 	struct pins_draft *draft;
 	bool *out;
 	size_t left;
+	int cgroup; /* the directory of that in which alone they count; -EBADF */
 };
 
 static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
 {
 	const struct source *source = &l->s->v[i];
 	struct failure mine = {};
-	int r = has_link(l->s, i) ? link_source(source, i, l->p, l->cpus, l->draft, &mine) : 0;
+	int r = has_link(l->s, i)
+			? link_source(source, i, l->p, l->cgroup, l->cpus, l->draft, &mine)
+			: 0;
 
 	if (r >= 0)
 		return 0;
@@ -220,14 +233,87 @@ static int link_or_leave_out(struct linking *l, size_t i, struct failure *f)
 	return 0;
 }
 
+/* ── bound events ───────────────────────────────────────────────────────────────────────── */
+
+static bool has_cgroup(const struct sources *s)
+{
+	return s->binding && !target_is_task(&s->binding->target);
+}
+
+/* -ENOENT: it is removed. */
+static int open_cgroup(const struct sources *s, int *ret)
+{
+	*ret = has_cgroup(s) ? cgroup_open(s->binding->target.cgroup, s->binding->target.start)
+			     : -EBADF;
+	return has_cgroup(s) ? MIN(*ret, 0) : 0;
+}
+
+/* Nothing is counted for a source on which CPUs it counts: this is an upper bound. */
+static int count_in_cgroup(const struct sources *s, const struct pp_cpumask *cpus,
+			   struct failure *f)
+{
+	struct binding *b = s->binding;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
+		n += s->n * (size_t)__builtin_popcountll(cpus->bits[i]);
+	b->n = (uint32_t)n;
+	if (n <= b->max)
+		return 0;
+	return fail(
+		f, E2BIG,
+		"A cgroup takes a perf event for each event on each CPU, which are %zu here; there "
+		"is room for %u, by what the limits of its creator leave (%u KiB each) and the %u "
+		"that one event can have. Name fewer CPUs (-C) or events.",
+		n, b->max, PP_PERF_EVENT_MEMORY / 1024, PP_BOUND_MAX);
+}
+
+static int link_threads(const struct sources *s, const struct programs *p, struct pins_draft *draft,
+			struct failure *f)
+{
+	int entries[PP_TERMS_MAX], r = 0;
+	size_t n = 0;
+
+	/* (Only tracepoints have globs.) */
+	if (s->n > ARRAY_SIZE(entries))
+		return fail(f, E2BIG, "%zu events are too many to be bound to a task.", s->n);
+	for (; r >= 0 && n < s->n; n++) {
+		entries[n] = -EBADF;
+		r = load_entry(&s->v[n], n, p, &entries[n], f);
+	}
+	if (r >= 0)
+		r = bound_link_threads(s, entries, draft, f);
+	while (n > 0)
+		close_fd(entries[--n]);
+	return r;
+}
+
+/* ── all of them ────────────────────────────────────────────────────────────────────────── */
+
+static int begin_in_cgroup(const struct sources *s, const struct pp_cpumask *cpus, int *ret,
+			   struct failure *f)
+{
+	int r = open_cgroup(s, ret);
+
+	if (r < 0)
+		return fail(f, -r, "The cgroup '%s' cannot be opened: %s.",
+			    s->binding->target.cgroup, strerror(-r));
+	return has_cgroup(s) ? count_in_cgroup(s, cpus, f) : 0;
+}
+
 /* Required sources come first: if no register were free for the last of them, the kernel would take
  * long to take back hundreds of links, and other orders would wait. */
 int links_create(const struct sources *s, const struct programs *p, const struct pp_cpumask *cpus,
 		 struct pins_draft *draft, bool *out, struct failure *f)
 {
-	struct linking l = { s, p, cpus, draft, out, s->n };
+	_cleanup_close_ int cgroup = -EBADF;
+	struct linking l = { s, p, cpus, draft, out, s->n, -EBADF };
 	int r = 0;
 
+	if (s->binding && !has_cgroup(s))
+		return link_threads(s, p, draft, f);
+	r = begin_in_cgroup(s, cpus, &cgroup, f);
+	l.cgroup = cgroup;
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
 		if (!source_is_optional(&s->v[i]))
 			r = link_or_leave_out(&l, i, f);
@@ -240,25 +326,25 @@ int links_create(const struct sources *s, const struct programs *p, const struct
 /* ── attaching again ────────────────────────────────────────────────────────────────────── */
 
 /* A link that died with its CPU still holds its register: it goes first if no other is free. */
-static int renew_on(const struct source *source, int entry, unsigned cpu, const char *path,
-		    const char *leaf, struct failure *f)
+static int renew_on(const struct source *source, int entry, const struct perf_place *at,
+		    const char *path, const char *leaf, struct failure *f)
 {
 	_cleanup_close_ int link = -EBADF;
-	int r = source->recorder->attach(source, entry, cpu, &link);
+	int r = source->recorder->attach(source, entry, at, &link);
 
 	if (attach_is_used_up(r)) {
 		pins_drop(path, leaf);
-		r = attach_source(source, entry, cpu, &link);
+		r = attach_source(source, entry, at, &link);
 	}
 	if (r == -ENODEV)
 		return r;
 	if (r < 0)
-		return attach_failure(source, r, cpu, f);
+		return attach_failure(source, r, at, f);
 	r = pins_put(path, link, leaf, 0, 0, 0600);
 	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
 }
 
-static int renew_source(const struct source *source, size_t i, const struct programs *p,
+static int renew_source(const struct source *source, size_t i, const struct programs *p, int cgroup,
 			const char *path, struct pp_cpumask *cpus, struct failure *f)
 {
 	_cleanup_close_ int entry = -EBADF;
@@ -271,10 +357,12 @@ static int renew_source(const struct source *source, size_t i, const struct prog
 	r = load_entry(source, i, p, &entry, f);
 	PP_CPUMASK_FOREACH(cpu, &mine)
 	{
+		const struct perf_place at = place_on(cpu, cgroup);
+
 		if (r < 0)
 			break;
 		snprintf(leaf, sizeof(leaf), "link%zu-%u", i, cpu);
-		r = renew_on(source, entry, cpu, path, leaf, f);
+		r = renew_on(source, entry, &at, path, leaf, f);
 		if (r == -ENODEV) {
 			pp_cpumask_clear(cpus, cpu);
 			r = 0;
@@ -286,11 +374,18 @@ static int renew_source(const struct source *source, size_t i, const struct prog
 int links_renew(const struct sources *s, const struct programs *p, const char *path,
 		struct pp_cpumask *cpus, struct failure *f)
 {
-	int r = 0;
+	_cleanup_close_ int cgroup = -EBADF;
+	int r = open_cgroup(s, &cgroup);
 
+	/* Tasks have theirs wherever they run; in a cgroup that is removed nothing will ever run. */
+	if ((s->binding && !has_cgroup(s)) || r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fail(f, -r, "The cgroup '%s' cannot be opened: %s.",
+			    s->binding->target.cgroup, strerror(-r));
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
 		if (s->v[i].recorder->per_cpu)
-			r = renew_source(&s->v[i], i, p, path, cpus, f);
+			r = renew_source(&s->v[i], i, p, cgroup, path, cpus, f);
 	return r;
 }
 

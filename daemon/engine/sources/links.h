@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Makes an event's programs run: the entry of each source, and its links, which hold it. Pinned as
- * "linkS" (source S, all CPUs) or "linkS-CPU"; links that others made: see adopted.h.
+ * "linkS" (source S, all CPUs) or "linkS-CPU"; links that others made: see adopted.h; those of tasks: see
+ * bound.h.
  */
 #pragma once
 
@@ -48,7 +49,7 @@ int links_counted(const struct sources *s, const char *path, uint32_t **ret, siz
 
 /*
  * Attaches the counters on these CPUs, again where they were before, and pins the links in the
- * event's directory, or in a draft. Removes CPUs from *cpus that turn out to be offline; on failure attached
+ * event's directory, or in a draft. Those of tasks stay as they are. Removes CPUs from *cpus that turn out to be offline; on failure attached
  * counters stay. Messages in *f.
  */
 int links_renew(const struct sources *s, const struct programs *p, const char *path,

@@ -13,11 +13,20 @@
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/order.h"
 
+/* In what the sources of a bound event count. */
+struct binding {
+	struct pp_msg_target target;
+	uint32_t max;	/* perf events of a new one */
+	uint32_t n;	/* those that it has */
+	uint32_t tried; /* those that were opened for it, in all tries */
+};
+
 /* They point into each other, and into their spec and parsed event. */
 struct sources {
 	struct source *v;
 	struct tracepoint *tp; /* of v[i], if it has one */
 	size_t n;
+	struct binding *binding; /* the owner's; NULL: they are not bound */
 };
 
 /*
