@@ -146,9 +146,11 @@ expect_match "$(dumps "$SCRATCH/fires.data")" '^ABI 64-bit .* stack=[1-9]' "the 
 perfctl trigger remove t/fires >/dev/null
 perfctl delete t/both >/dev/null
 
-echo "threads of the kernel have none"
+echo "threads of the kernel have none, and tasks at their end"
 stacks t/kernel -e sched:sched_switch --filter 'prev_pid == 0 || prev_comm ~ "kworker*" || prev_comm == sleep' \
 	--call-graph dwarf -m 2M
+# Its last switch, when its memory has gone.
+stacks t/ended -e sched:sched_switch --filter 'prev_comm == sleep && prev_state & 0x30' --call-graph dwarf -m 2M
 # has_both: SCRATCH/kinds has a line for each kind of task, with whether it has registers, and there are both.
 has_both() {
 	rm -f "$SCRATCH/kernel.data"
@@ -163,7 +165,16 @@ has_both() {
 }
 wait_until 20 has_both || fail "there are not both:" "$(cat "$SCRATCH/kinds")"
 ! grep '^kernel 1' "$SCRATCH/kinds" || fail "threads of the kernel have registers of user space"
-perfctl delete t/kernel >/dev/null
+has_ended() {
+	rm -f "$SCRATCH/ended.data"
+	sleep 0.02
+	perfctl snapshot t/ended -o "$SCRATCH/ended.data" >/dev/null 2>&1
+	perf script -i "$SCRATCH/ended.data" 2>/dev/null | grep -q 'prev_comm=sleep .* prev_state=[XZ] '
+}
+wait_until 20 has_ended || fail "no task ended"
+! perf script -D -i "$SCRATCH/ended.data" 2>/dev/null | grep 'user regs: mask' ||
+	fail "tasks that have ended have registers of user space"
+perfctl delete t/kernel t/ended >/dev/null
 
 # A program of 32 bits, which its own few instructions make.
 small() {

@@ -84,7 +84,10 @@ struct sched_info {
 	__u64 last_arrival;
 };
 
+struct mm_struct;
+
 struct task_struct {
+	struct mm_struct *mm; /* NULL: it has no memory of its own */
 	int pid;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -285,7 +288,8 @@ static __always_inline __u64 take_half(struct bpf_perf_event_data *ctx, struct h
 	return (__u64)size < max ? size + sizeof(half->mark) : max;
 }
 
-/* Registers and stack of user space: see user-regs.h. The emitted programs' are in emit/user-dump.c. */
+/* Registers and stack of user space, always the task's: a precise sample's context has the interrupt's, with the
+ * sample's ip and cs. See user-regs.h. The emitted programs' are in emit/user-dump.c. */
 struct user_dump {
 	const volatile bpf_user_pt_regs_t *regs; /* the task's */
 	__u64 sp, size;				 /* size: in the record */
@@ -335,18 +339,18 @@ static __always_inline __u64 find_end(__u64 sp)
 
 static __always_inline void take_user(struct user_dump *u, struct bpf_perf_event_data *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 stack;
 
 	u->size = USER_DUMP_NONE;
-	if (!bpf_get_current_pid_tgid()) /* the idle task */
+	if (!task->mm)
 		return;
-	u->regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	u->regs = (const void *)bpf_task_pt_regs(task);
 	if ((user_mode(u->regs) & USER_REGS_MODE_MASK) != USER_REGS_MODE_USER)
 		return;
-	if (!IN_USER(&ctx->regs) && !are_stored(u->regs, ctx))
+	if (!are_stored(u->regs, ctx))
 		return;
-	/* A precise sample's registers are older than those of its interrupt. */
-	u->sp = IN_USER(&ctx->regs) ? ctx->regs.USER_REGS_SP : u->regs->USER_REGS_SP;
+	u->sp = u->regs->USER_REGS_SP;
 	if (!u->sp)
 		return;
 	stack = (find_end(u->sp) - u->sp) & ~7ULL;
@@ -366,27 +370,22 @@ static __always_inline void put_stack(const struct user_dump *u, __u64 *at)
 	put((void *)at + stack, read);
 }
 
-#define PUT_FROM_CONTEXT(name, bytes) at = put(at, ctx->regs.name);
 #define PUT_FROM_TASK(name, bytes) at = put(at, LOAD(bytes, u->regs->name));
 
-static __always_inline void put_user(const struct user_dump *u, struct bpf_perf_event_data *ctx,
-				     __u64 *at)
+static __always_inline void put_user(const struct user_dump *u, __u64 *at)
 {
 	if (u->size == USER_DUMP_NONE) {
 		put(put(at, PERF_SAMPLE_REGS_ABI_NONE), 0);
 		return;
 	}
 #ifdef USER_REGS_64
-	at = put(at, user_mode(u->regs) == USER_REGS_64 ? PERF_SAMPLE_REGS_ABI_64
-							: PERF_SAMPLE_REGS_ABI_32);
+	at = put(at, (user_mode(u->regs) & USER_REGS_64_MASK) == USER_REGS_64
+			     ? PERF_SAMPLE_REGS_ABI_64
+			     : PERF_SAMPLE_REGS_ABI_32);
 #else
 	at = put(at, PERF_SAMPLE_REGS_ABI_64);
 #endif
-	if (IN_USER(&ctx->regs)) {
-		USER_REGS(PUT_FROM_CONTEXT)
-	} else {
-		USER_REGS(PUT_FROM_TASK)
-	}
+	USER_REGS(PUT_FROM_TASK)
 	if (u->size < USER_DUMP_SIZE(0))
 		put(at, 0);
 	else
@@ -433,7 +432,7 @@ static __always_inline int record_chain(struct bpf_perf_event_data *ctx, bool du
 	if (user_size)
 		bpf_probe_read_kernel(frames + kernel_size, user_size, user);
 	if (dumps_user)
-		put_user(&dump, ctx, frames + kernel_size + user_size);
+		put_user(&dump, frames + kernel_size + user_size);
 	ring_commit(&s.place, time);
 	ring_fire(ctx);
 	return 0;

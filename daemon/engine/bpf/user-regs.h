@@ -3,7 +3,8 @@
  * The registers of user space, as perf records them (PERF_SAMPLE_REGS_USER), and where the kernel has
  * them: in the task's struct pt_regs, whatever interrupted it. All entries from user space put them
  * there, exceptions and NMIs, too. The names are those of bpf_user_pt_regs_t, which the kernel's own
- * structure begins with.
+ * structure begins with. A task that exits runs on another's memory once its own (task_struct.mm) is gone;
+ * its registers still say where its stack was.
  */
 #pragma once
 
@@ -25,8 +26,9 @@
 #define USER_REGS_MODE_BYTES 2
 #define USER_REGS_MODE_MASK 3
 #define USER_REGS_MODE_USER 3
-/* Of a 64-bit program; any other is one of 32 bits. */
-#define USER_REGS_64 0x33 /* __USER_CS */
+/* Of a 64-bit program, also under Xen (__USER_CS, FLAT_USER_CS64); any other is one of 32 bits. */
+#define USER_REGS_64 0x33
+#define USER_REGS_64_MASK 0x1fff
 #elif defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 /* clang-format off */
 #define USER_REGS(REG) \

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 #include "proto/perf-record.h"
 
@@ -15,6 +16,8 @@ enum { R0, R1, R2, R3, POS = RING_POS, DUMP = BPF_REG_9, FRAME = RING_FRAME };
 
 _Static_assert(USER_DUMP_STACK_MAX == PP_STACK_USER_MAX, "the largest stack");
 
+/* In perf.data a record can be larger by 32 bytes; a record with a stack has room for them, as its front
+ * counts the marks of two halves of a call chain and has one half. */
 uint32_t user_dump_stack(uint32_t wanted, uint32_t front)
 {
 	return wanted ? MIN(wanted, (PP_RECORD_SIZE_MAX - USER_DUMP_SIZE(0) - front) & ~7U) : 0;
@@ -28,12 +31,19 @@ static void emit_regs(struct emitter *e)
 	emit_call(e, BPF_FUNC_task_pt_regs);
 }
 
-/* POS = the stack pointer. Takes *none for a kernel thread, the idle task, and others that have not come
- * from user space. */
+/* POS = the stack pointer. Takes *none for a task without memory of its own, and for others that have not
+ * come from user space. */
 static void emit_stack_pointer(struct emitter *e, struct emit_labels *none)
 {
-	emit_call(e, BPF_FUNC_get_current_pid_tgid);
-	emit_later(e, none, emit_jump_imm(e, BPF_JEQ, R0, 0));
+	int mm = kernel_task_mm();
+
+	if (mm < 0) {
+		e->error = mm;
+		return;
+	}
+	emit_call(e, BPF_FUNC_get_current_task_btf);
+	emit_load(e, 8, R1, R0, mm);
+	emit_later(e, none, emit_jump_imm(e, BPF_JEQ, R1, 0));
 	emit_regs(e);
 	emit_load(e, USER_REGS_MODE_BYTES, R1, R0, PLACE(USER_REGS_MODE));
 	emit_alu_imm(e, BPF_AND, R1, USER_REGS_MODE_MASK);
@@ -114,6 +124,7 @@ static void emit_regs_write(struct emitter *e)
 	emit_label is_64;
 
 	emit_load(e, USER_REGS_MODE_BYTES, R1, R0, PLACE(USER_REGS_MODE));
+	emit_alu_imm(e, BPF_AND, R1, USER_REGS_64_MASK);
 	is_64 = emit_jump_imm(e, BPF_JEQ, R1, USER_REGS_64);
 	emit_mov_imm(e, R2, PERF_SAMPLE_REGS_ABI_32);
 	emit_land(e, is_64);

@@ -71,13 +71,36 @@ bool kernel_is_at_least(int major, int minor)
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
+/* In bytes, also in the anonymous structures that a randomized layout has. */
+static int member_offset(const struct btf *btf, int id, const char *name)
+{
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	int inner = -ENOENT;
+
+	if (!t || !btf_is_composite(t))
+		return -ENOENT;
+	for (uint16_t i = 0; i < btf_vlen(t); i++) {
+		const struct btf_member *m = &btf_members(t)[i];
+		int at = (int)(btf_member_bit_offset(t, i) / 8);
+
+		if (!strcmp(btf__name_by_offset(btf, m->name_off), name))
+			return at;
+		if (!m->name_off)
+			inner = member_offset(btf, (int)m->type, name);
+		if (inner >= 0)
+			return at + inner;
+	}
+	return -ENOENT;
+}
+
 /* Facts from the kernel's BTF, read once. If there is no memory for it now, what costs speed and no
  * record, on any kernel. */
 static const struct facts {
 	bool preempts_tracepoints, preempts_syscalls;
+	int task_mm;
 } * facts(void)
 {
-	static const struct facts careful = { true, true };
+	static const struct facts careful = { true, true, -ENOMEM };
 	static struct facts f;
 	static bool known;
 	struct btf *btf;
@@ -91,6 +114,7 @@ static const struct facts {
 	if (!btf) {
 		/* Without BTF there is no tp_btf; `true` is right for syscalls:* on all kernels. */
 		f.preempts_syscalls = kernel_is_at_least(7, 0);
+		f.task_mm = -ENOENT;
 		return &f;
 	}
 	f.preempts_syscalls =
@@ -99,6 +123,8 @@ static const struct facts {
 	f.preempts_tracepoints =
 		kernel_is_at_least(6, 13) &&
 		btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0;
+	f.task_mm = member_offset(btf, btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT),
+				  "mm");
 	btf__free(btf);
 	return &f;
 }
@@ -111,6 +137,11 @@ bool kernel_preempts_tracepoints(void)
 bool kernel_preempts_syscalls(void)
 {
 	return facts()->preempts_syscalls;
+}
+
+int kernel_task_mm(void)
+{
+	return facts()->task_mm;
 }
 
 /* The coarse clocks advance with the ticks; their resolution is the tick. */

@@ -36,5 +36,9 @@ bool kernel_preempts_tracepoints(void);
  */
 bool kernel_preempts_syscalls(void);
 
+/* Where task_struct.mm is, by BTF; NULL there: the task has no memory of its own. < 0: -ENOMEM for now, or
+ * -ENOENT. */
+int kernel_task_mm(void);
+
 /* Nanoseconds between two clock ticks: one jiffy. */
 uint64_t kernel_tick(void);
