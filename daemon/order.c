@@ -14,7 +14,7 @@
 #define FLAGS_KNOWN                                                                       \
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND)
+	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -292,7 +292,8 @@ int pp_spec_check(const struct pp_spec *spec)
 	if (spec->max_stack &&
 	    (!(spec->flags & PP_EVENT_CALLCHAIN) || spec->max_stack > PP_MAX_STACK))
 		return -EBADMSG;
-	if (!pp_event_stack_is_good(spec->flags, spec->stack_user))
+	if (!pp_event_stack_is_good(spec->flags, spec->stack_user) ||
+	    !(spec->flags & PP_EVENT_USER_STACK) != !spec->stack_user)
 		return -EBADMSG;
 	return cpumask_is_empty(&spec->cpus) == all_cpus ? 0 : -EBADMSG;
 }

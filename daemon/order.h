@@ -102,7 +102,7 @@ struct pp_spec {
 	char filter[PP_FILTER_SIZE];	/* the filter as text; empty: none */
 	uint64_t data_size;		/* of each CPU's ring: a power of two */
 	uint64_t period;		/* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
-	/* Pins of earlier versions have 64 bits for the first of these. */
+	/* Pins of earlier versions have 64 bits for the first of these, and no PP_EVENT_USER_STACK. */
 	uint64_t max_rate : 48;	  /* records a second and CPU; 0: no limit */
 	uint64_t stack_user : 16; /* bytes of a record's user stack; 0: none, and no registers */
 	uint32_t flags;		  /* PP_EVENT_* that describe it: no SHARE, BOOT, COPIES */

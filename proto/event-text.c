@@ -105,6 +105,7 @@ static const struct flag flags[] = {
 	{ PP_EVENT_ADOPTED, "adopted" },
 	{ PP_EVENT_NO_KERNEL_CHAIN, "no-kernel-chain" },
 	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
+	{ PP_EVENT_USER_STACK, "user-stack" },
 	{ PP_EVENT_BOUND, "bound" },
 	{},
 };

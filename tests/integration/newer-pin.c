@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Replaces a pinned map by one that a newer version of perfpersist, or damage, might have left. The
+ * Replaces a pinned map by one that another version of perfpersist, or damage, might have left. The
  * map must be a ring or an event's meta.
  *
  *   newer-pin newer  PATH    version + 1
  *   newer-pin larger PATH    version + 1, and 512 bytes more than this version knows
  *   newer-pin damage PATH    overwrites magic and version
+ *   newer-pin rate   PATH    of a meta: an older version's rate of 2^61, in whose bits there are user stacks now
  *
  * Flags, the frozen state, owner and mode stay. Both kinds of map begin with a u64 magic and a u32
  * version.
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "daemon/engine/registry/meta.h"
 #include "proto/macro.h"
 
 #define VERSION_OFFSET 8
@@ -62,8 +64,13 @@ static int copy_value(int cmd, int fd, void *value)
 
 static void change(char *value, const char *how)
 {
+	struct pp_meta *meta = (void *)value;
 	unsigned version;
 
+	if (!strcmp(how, "rate")) {
+		meta->event.spec.stack_user = 8192;
+		return;
+	}
 	if (!strcmp(how, "damage")) {
 		memset(value, 0xa5, VERSION_OFFSET + sizeof(version));
 		return;
@@ -142,9 +149,9 @@ int main(int argc, char **argv)
 {
 	int r;
 
-	if (argc != 3 ||
-	    (strcmp(argv[1], "newer") && strcmp(argv[1], "larger") && strcmp(argv[1], "damage"))) {
-		fprintf(stderr, "usage: newer-pin newer|larger|damage PATH\n");
+	if (argc != 3 || (strcmp(argv[1], "newer") && strcmp(argv[1], "larger") &&
+			  strcmp(argv[1], "damage") && strcmp(argv[1], "rate"))) {
+		fprintf(stderr, "usage: newer-pin newer|larger|damage|rate PATH\n");
 		return 2;
 	}
 	r = run(argv[1], argv[2]);

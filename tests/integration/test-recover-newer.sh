@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../refused.sh"
 
 start_daemon
-for name in plain newer larger damaged gutted rings; do
+for name in plain newer larger damaged gutted rings older; do
 	perfctl create t/$name -e sched:sched_switch -m 64K >/dev/null
 done
 perfctl create t/strangers -e cpu-clock -F 10 -m 64K >/dev/null
@@ -26,12 +26,13 @@ cpu=cpu$(online_cpu)
 said 1 'cannot open t/rings, CPU .* made by a newer version of perfpersist; update libperfpersist' perfctl --direct reopen t/rings
 "$BIN/newer-pin" damage "$REGISTRY/t/strangers/$cpu"
 said 1 'cannot open t/strangers, CPU .* not a ring of perfpersist, or it is damaged' perfctl --direct reopen t/strangers
-expect_eq "$(perfctl --direct list --json | jq length)" 8 "events, by their texts"
+expect_eq "$(perfctl --direct list --json | jq length)" 9 "events, by their texts"
 
 echo "events of a newer version, and damaged ones"
 "$BIN/newer-pin" newer "$REGISTRY/t/newer/meta"
 "$BIN/newer-pin" larger "$REGISTRY/t/larger/meta"
 "$BIN/newer-pin" damage "$REGISTRY/t/damaged/meta"
+"$BIN/newer-pin" rate "$REGISTRY/t/older/meta"
 rm "$REGISTRY/t/gutted/meta" "$REGISTRY/t/triggerless/trigger"
 mkdir "$REGISTRY/t/nothing"
 
@@ -51,7 +52,8 @@ the_rest() {
 			"Cannot read event t/$name (.*); it is left alone; remove ${place[$name]} from the registry if" "$name"
 		echo "  log: $SENTENCE"
 	done
-	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings strangers" "the list"
+	expect_eq "$(perfctl list --json | jq -r '[.[].name] | join(" ")')" "plain rings older strangers" "the list"
+	expect_eq "$(perfctl show t/older --json | jq -c "[.max_rate, .stack_user]")" "[281474976710655,0]" "a rate of before"
 	# Not listed, but still recording.
 	for name in plain newer larger; do
 		before=$(records_of t/$name)
@@ -88,7 +90,7 @@ rm -r "${REGISTRY:?}/${place[damaged]}" "${REGISTRY:?}/${place[gutted]}" "${REGI
 	"$REGISTRY/t/nothing"
 perfctl create t/damaged -e cpu-clock >/dev/null
 [ "$(perfctl show t/damaged --json | jq .id)" -gt "${id[gutted]}" ] || fail "an id was given twice"
-perfctl delete t/damaged t/plain t/rings t/strangers >/dev/null
+perfctl delete t/damaged t/older t/plain t/rings t/strangers >/dev/null
 
 # left_alone: a daemon that ends leaves these events, and the registry with them.
 left_alone() {

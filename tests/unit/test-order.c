@@ -224,6 +224,8 @@ static void expect(int r)
 }
 
 /* Changes one field of a valid order. */
+#define WITH_STACK (PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN | PP_EVENT_USER_STACK)
+
 #define SPOIL(good, ...)          \
 	do {                      \
 		good();           \
@@ -611,13 +613,14 @@ START_TEST(tracepoints)
 	      spec->max_stack = PP_MAX_STACK + 1);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN, spec->max_stack = PP_MAX_STACK);
 	SPOIL(good_tracepoint, spec->stack_user = 8192);
-	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN, spec->stack_user = 8192);
-	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
-	      spec->stack_user = PP_STACK_USER_MAX);
-	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
-	      spec->stack_user = PP_STACK_USER_MAX + 7);
-	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN,
-	      spec->stack_user = 12);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_CALLCHAIN | PP_EVENT_USER_STACK,
+	      spec->stack_user = 8192);
+	SPOIL(good_tracepoint, spec->flags |= WITH_STACK & ~PP_EVENT_USER_STACK,
+	      spec->stack_user = 8192);
+	SPOIL(good_tracepoint, spec->flags |= WITH_STACK);
+	ALLOW(good_tracepoint, spec->flags |= WITH_STACK, spec->stack_user = PP_STACK_USER_MAX);
+	SPOIL(good_tracepoint, spec->flags |= WITH_STACK, spec->stack_user = PP_STACK_USER_MAX + 7);
+	SPOIL(good_tracepoint, spec->flags |= WITH_STACK, spec->stack_user = 12);
 	ALLOW(good_tracepoint, spec->flags |= PP_EVENT_GENERIC);
 }
 END_TEST

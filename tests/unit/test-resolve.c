@@ -239,6 +239,7 @@ START_TEST(user_stacks)
 	request.flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN;
 	accepted();
 	ck_assert_uint_eq(spec.stack_user, 8192);
+	ck_assert_uint_eq(spec.flags & PP_EVENT_USER_STACK, PP_EVENT_USER_STACK);
 	request.stack_user = PP_STACK_USER_MAX;
 	accepted();
 	request.stack_user = PP_STACK_USER_MAX + 8;

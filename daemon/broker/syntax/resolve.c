@@ -264,6 +264,8 @@ static int take_stack_user(struct draft *d)
 			"half of call chains alone, and a multiple of 8 that is %d at most.",
 			wanted, PP_STACK_USER_MAX);
 	d->spec.stack_user = (uint16_t)wanted;
+	if (wanted)
+		d->spec.flags |= PP_EVENT_USER_STACK;
 	return 0;
 }
 
@@ -439,6 +441,8 @@ int resolve_outline(const struct pp_msg_create_request *request, uint64_t max_bu
 	d.spec.flags |= request->flags & DESCRIBING;
 	if (request->target.kind)
 		d.spec.flags |= PP_EVENT_BOUND;
+	if (request->stack_user)
+		d.spec.flags |= PP_EVENT_USER_STACK;
 	d.spec.period = request->period;
 	d.spec.max_rate = rate_limit(request->max_rate);
 	d.spec.max_stack = (uint16_t)MIN(request->max_stack, (uint32_t)UINT16_MAX);

@@ -191,6 +191,15 @@ static int read_value(int fd, struct pp_meta **ret, size_t *ret_size)
 	return 0;
 }
 
+/* An earlier version had the bits of the stack in the rate, which no CPU reaches. */
+static void read_rate(struct pp_spec *spec)
+{
+	if (spec->flags & PP_EVENT_USER_STACK || !spec->stack_user)
+		return;
+	spec->stack_user = 0;
+	spec->max_rate = (1ULL << 48) - 1;
+}
+
 static int check_value(struct pp_meta *m, size_t size)
 {
 	if (m->head.magic != PP_META_MAGIC || m->head.version == 0)
@@ -205,6 +214,7 @@ static int check_value(struct pp_meta *m, size_t size)
 		return -EBADMSG;
 	if (target_of(m) && pp_target_check(target_of(m), &m->event.spec) < 0)
 		return -EBADMSG;
+	read_rate(&m->event.spec);
 	return pp_event_check(&m->event);
 }
 
