@@ -4,15 +4,12 @@
  * unchanged, each before the first sample of its time. Takes build ids from the mapped files if
  * these are unchanged.
  */
-#include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "client/perfdata/elf-segments.h"
 #include "client/perfdata/perfdata.h"
 #include "client/public.h"
 #include "proto/io.h"
@@ -47,21 +44,15 @@ static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *re
 
 /* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
 
-/*
- * Opens the file that was mapped, if it is still the same. A stranger chose the path, and his mount
- * namespace may have another file there than ours: device, inode and the time of its last change must
- * match. time 0: any will do. < 0: it is not the same.
- */
-static int open_mapped(const struct perfpersist_perfdata *d, const char *path, uint64_t device,
-		       uint64_t inode, uint64_t time)
+int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t changed)
 {
 	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != inode || st.st_dev != device)
 		return -ESTALE;
-	if (time && (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec >
-			    d->realtime_offset + time)
+	if (changed &&
+	    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec > changed)
 		return -ESTALE;
 	return TAKE_FD(fd);
 }
@@ -73,7 +64,7 @@ static void read_build_id(struct perfpersist_perfdata *d, const struct path_entr
 
 	if (build_id_is_known(&d->build_ids, e->path))
 		return;
-	fd = open_mapped(d, e->path, e->device, e->inode, e->time);
+	fd = open_mapped(e->path, e->device, e->inode, e->time ? d->realtime_offset + e->time : 0);
 	if (fd < 0)
 		return;
 	build_id_add(&d->build_ids, PERF_RECORD_MISC_USER, e->path, build_id,
@@ -208,81 +199,17 @@ int perfdata_sideband_open(struct perfpersist_perfdata *d, int fd)
 	return d->build_ids.entries.failed ? -ENOMEM : 0;
 }
 
-/* ── User stacks ────────────────────────────────────────────────────────────────────────── */
-
-#define MAP_PAGE 4096ULL /* larger pages are multiples of it */
-#define SEGMENTS_MAX 8	 /* of a file, which a stranger can have made; linkers make five */
-
-static bool has_user_stacks(const struct perfpersist_perfdata *d)
-{
-	for (size_t i = 0; i < d->n_evsels; i++)
-		if (d->evsels[i].attr.sample_type & PERF_SAMPLE_STACK_USER)
-			return true;
-	return false;
-}
-
-/* The mapping of another segment, with the address of offset 0 at `base`. */
-static void put_segment(struct perfpersist_perfdata *d, const struct pp_record *executable,
-			const struct elf_segment *s, uint64_t base)
-{
-	uint64_t begin = s->address & ~(MAP_PAGE - 1);
-	struct pp_record m = *executable;
-	void *room;
-
-	m.misc |= PERF_RECORD_MISC_MMAP_DATA;
-	m.start = base + begin;
-	m.length = ALIGN_TO(s->address + s->size, MAP_PAGE) - begin;
-	m.offset = s->offset & ~(MAP_PAGE - 1);
-	m.prot = PROT_READ;
-	room = output_room(&d->out, PP_RECORD_SIZE_MAX);
-	if (room)
-		output_give_back(&d->out,
-				 PP_RECORD_SIZE_MAX - pp_record_write(&m, PP_SIDEBAND_SAMPLE_TYPE,
-								      room, PP_RECORD_SIZE_MAX));
-}
-
-/*
- * perf unwinds a stack by the tables of each file, for which it wants the mappings of data, too (perf
- * record asks for them: mmap_data). Sideband has the executable ones alone. So in front of each those of
- * the file's other segments are written, as its program headers have them.
- */
-static void put_segments(struct perfpersist_perfdata *d, const uint8_t *bytes, size_t size)
-{
-	struct elf_segment all[ELF_SEGMENTS_MAX];
-	const struct elf_segment *executable = NULL;
-	_cleanup_close_ int fd = -EBADF;
-	struct pp_record m;
-	size_t n;
-
-	if (pp_record_open(bytes, size, PP_SIDEBAND_SAMPLE_TYPE, &m) < 0 ||
-	    m.type != PERF_RECORD_MMAP2 || pp_record_parse(&m) < 0 || m.text[0] != '/' ||
-	    m.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
-		return;
-	/* perf, which reads the tables from there, does not ask when the file was changed; and its cache
-	 * of build ids makes links to files, which changes them. */
-	fd = open_mapped(d, m.text, makedev(m.file.major, m.file.minor), m.file.inode, 0);
-	n = fd < 0 ? 0 : elf_segments(fd, all);
-	for (size_t i = 0; i < n && !executable; i++)
-		if (all[i].type == PT_LOAD && all[i].offset / MAP_PAGE == m.offset / MAP_PAGE)
-			executable = &all[i];
-	for (size_t i = 0, put = 0; i < n && executable && put < SEGMENTS_MAX; i++)
-		if (all[i].type == PT_LOAD && &all[i] != executable && all[i].size && ++put)
-			put_segment(d, &m, &all[i],
-				    m.start - (executable->address & ~(MAP_PAGE - 1)));
-}
-
 /* ── Writing ────────────────────────────────────────────────────────────────────────────── */
 
 void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time)
 {
 	struct perfdata_sideband *s = &d->sideband;
-	bool maps = has_user_stacks(d);
 	size_t begin = s->at, size;
 
 	while (s->at < s->size && time_at(s, s->at, &size) <= time) {
-		if (maps) {
+		if (d->has_user_stacks) {
 			output_put(&d->out, s->bytes + begin, s->at - begin);
-			put_segments(d, s->bytes + s->at, size);
+			mappings_put(d, s->bytes + s->at, size);
 			begin = s->at;
 		}
 		s->at += size;

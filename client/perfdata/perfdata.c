@@ -86,6 +86,7 @@ static int add_source(struct perfpersist_perfdata *d, const struct perfpersist_s
 		return r;
 	}
 	d->n_evsels++;
+	d->has_user_stacks |= !!(evsel->attr.sample_type & PERF_SAMPLE_STACK_USER);
 	return 0;
 }
 
@@ -448,6 +449,7 @@ _public_ void perfpersist_perfdata_free(struct perfpersist_perfdata *d)
 		free(d->argv[i]);
 	free(d->argv);
 	free(d->sideband.bytes);
+	mapped_files_done(&d->mapped);
 	build_id_table_done(&d->build_ids);
 	output_done(&d->out);
 	free(d);

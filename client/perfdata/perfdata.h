@@ -45,6 +45,12 @@ struct perfdata_sideband {
 	uint64_t next_time; /* of the record at `at`; UINT64_MAX: none */
 };
 
+/* Files whose other mappings are told, each read once. */
+struct mapped_files {
+	struct path_set files; /* time: where its entry in `loads` is */
+	struct blob loads;
+};
+
 struct perfpersist_perfdata {
 	struct perfdata_output out;
 	bool pipe;
@@ -59,8 +65,10 @@ struct perfpersist_perfdata {
 	size_t n_evsels;
 	struct perfdata_event *events;
 	size_t n_events;
+	bool has_user_stacks;
 
 	struct perfdata_sideband sideband;
+	struct mapped_files mapped;
 	struct build_id_table build_ids;
 	struct perf_file_header header;
 	uint64_t first_time, last_time; /* of samples */
@@ -110,6 +118,20 @@ int perfdata_sideband_open(struct perfpersist_perfdata *d, int fd);
 
 /* Writes the records up to a time. */
 void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time);
+
+/*
+ * Opens the file that was mapped, if it is still the same. A stranger chose the path, and his mount
+ * namespace may have another file there than ours: device and inode must match, and it must not have been
+ * changed after `changed` (CLOCK_REALTIME; 0: that does not matter). < 0: it is not the same.
+ */
+int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t changed);
+
+/* ── perfdata-mappings.c ── */
+
+/* For user stacks: in front of a record of sideband, if it maps a file's code, the mappings of its
+ * beginning and of its tables. */
+void mappings_put(struct perfpersist_perfdata *d, const uint8_t *bytes, size_t size);
+void mapped_files_done(struct mapped_files *files);
 
 /* ── synthesize.c ── */
 
