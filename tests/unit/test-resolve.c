@@ -257,6 +257,36 @@ START_TEST(user_stacks)
 }
 END_TEST
 
+/* Bytes a second, of all sources: as many as a CPU can copy beside its work, and one sample more. */
+START_TEST(user_stacks_are_not_copied_all_the_time)
+{
+	request.flags = PP_EVENT_CALLCHAIN | PP_EVENT_NO_USER_CHAIN | PP_EVENT_FREQ;
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "cpu-clock");
+	request.stack_user = 16384;
+	request.period = 16384;
+	accepted();
+	request.period++;
+	refused(-EINVAL, "16385 samples a second, each with up to 16384 bytes of user stack");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "cpu-clock,task-clock");
+	request.period = 8192;
+	accepted();
+	request.period++;
+	refused(-EINVAL, "16386 samples");
+	request.flags &= ~PP_EVENT_FREQ;
+	request.stack_user = PP_STACK_USER_MAX;
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "cpu-clock");
+	request.period = 1000;
+	refused(-EINVAL, "100000 samples");
+	/* Nobody knows how often; MaxOnTracepointPerUser= bounds it. */
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "page-faults");
+	request.period = 1;
+	accepted();
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "sched:sched_switch");
+	request.period = 0;
+	accepted();
+}
+END_TEST
+
 START_TEST(unknown_bits)
 {
 	request.flags = PP_EVENT_ALL_CPUS;
@@ -561,6 +591,10 @@ START_TEST(changes_of_the_period)
 	change_period("cpu-clock", PP_EVENT_FREQ, 100001, -EINVAL);
 	ck_assert_ptr_nonnull(strstr(sentence, "perf_event_max_sample_rate"));
 	change_period("cpu-clock", 0, 1ULL << 63, -EINVAL);
+	is.stack_user = 16384;
+	change_period("cpu-clock", PP_EVENT_FREQ, 16384, 0);
+	change_period("cpu-clock", PP_EVENT_FREQ, 16385, -EINVAL);
+	is.stack_user = 0;
 	is.flags = PP_EVENT_ADOPTED;
 	change_period("cpu-clock", PP_EVENT_FREQ, 999, -EOPNOTSUPP);
 	is.flags = 0;
@@ -590,6 +624,7 @@ int main(void)
 	tcase_add_test(t, tracepoints_do_not_sample);
 	tcase_add_test(t, entries_of_chains);
 	tcase_add_test(t, user_stacks);
+	tcase_add_test(t, user_stacks_are_not_copied_all_the_time);
 	tcase_add_test(t, unknown_bits);
 	tcase_add_test(t, text_is_parsed_elsewhere_but_told_here);
 	tcase_add_test(t, selections);

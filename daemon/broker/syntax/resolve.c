@@ -223,13 +223,25 @@ static uint64_t samples_of(const struct draft *d, const struct pp_source *source
 	return MIN(MAX(rate, 1ULL), d->machine->max_sample_rate);
 }
 
-static void take_samples(struct draft *d)
+/* Bytes of user stacks that a CPU may have to copy a second. Beyond it does little else. */
+#define STACKS_PER_SECOND (256ULL << 20)
+
+/* `stack_user`: bytes of a sample. */
+static int take_samples(struct draft *d, uint32_t stack_user)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < d->parsed->n_sources; i++)
 		sum += samples_of(d, &d->parsed->sources[i]);
 	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
+	if (sum * stack_user <= STACKS_PER_SECOND)
+		return 0;
+	return refuse(
+		d, -EINVAL,
+		"%" PRIu64 " samples a second, each with up to %u bytes of user stack, are more "
+		"than the %llu MiB that a CPU should copy; sample less often (-F, -c) or record "
+		"less of the stack (--call-graph dwarf,BYTES).",
+		sum, stack_user, STACKS_PER_SECOND >> 20);
 }
 
 /* The kernel's limit as it is now; PP_MAX_STACK is that of our records. */
@@ -409,9 +421,10 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 		r = take_stack_user(&d);
 	if (r >= 0)
 		r = check_program(&d);
+	if (r >= 0)
+		r = take_samples(&d, d.spec.stack_user);
 	if (r < 0)
 		return r;
-	take_samples(&d);
 	/* The engine accepts nothing else, and would close the link. */
 	if (pp_spec_check(&d.spec) < 0 || pp_parsed_check(ret_parsed, true) < 0)
 		return refuse(&d, -EINVAL,
@@ -470,9 +483,7 @@ static int change_period(struct draft *d, const struct pp_msg_change_request *re
 	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0)
 		return refuse_sampling(d, request->flags);
 	r = take_period(d, request->period, request->flags);
-	if (r >= 0)
-		take_samples(d);
-	return r;
+	return r < 0 ? r : take_samples(d, is->stack_user);
 }
 
 static int check_change(struct draft *d, const struct pp_msg_change_request *request)
