@@ -15,6 +15,7 @@
 #include "daemon/engine/sources/crowd.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
+#include "proto/task-start.h"
 
 #include "needs.h" /* after these, because check.h has a macro fail() */
 
@@ -50,14 +51,17 @@ static void teardown(void)
 	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
 }
 
-/* Creates like the engine; so many programs of one user may be in one place. */
-static int create(const char *name, const char *event, uint32_t allowed)
+/* Creates like the engine; so many programs of one user may be in one place. target: NULL, or where it counts. */
+static int create_in(const struct pp_msg_target *target, const char *name, const char *event,
+		     uint32_t allowed)
 {
+	struct pp_msg_target in = target ? *target : (struct pp_msg_target){};
 	const struct pp_allowance allowance = {
 		.sources = UINT32_MAX,
 		.creator_there = allowed,
 		.all_there = UINT32_MAX,
 		.work = UINT32_MAX,
+		.perf_events = PP_BOUND_MAX,
 	};
 	char sentence[512];
 	struct pp_event e;
@@ -66,7 +70,7 @@ static int create(const char *name, const char *event, uint32_t allowed)
 	spec = (struct pp_spec){
 		.ns = "crowd",
 		.data_size = 65536,
-		.flags = PP_EVENT_ALL_CPUS,
+		.flags = PP_EVENT_ALL_CPUS | (target ? PP_EVENT_BOUND : 0),
 		.mode = 0640,
 		.creator = USER,
 	};
@@ -76,11 +80,18 @@ static int create(const char *name, const char *event, uint32_t allowed)
 	r = pp_spec_parse(event, parsed.sources, PP_TERMS_MAX, sentence, sizeof(sentence));
 	ck_assert_msg(r > 0, "%s", sentence);
 	parsed.n_sources = r;
-	r = event_create(&spec, &parsed, NULL, 0, NULL, &allowance, BROKER, &e, &failure);
+	if (parsed.sources[0].kind == PP_SOURCE_SAMPLING)
+		spec.period = 1000000;
+	r = event_create(&spec, &parsed, NULL, 0, &in, &allowance, BROKER, &e, &failure);
 	if (r >= 0)
 		crowd_add(&e);
 	ck_assert_msg(r >= 0 || r == -EDQUOT, "%s", failure.sentence);
 	return r;
+}
+
+static int create(const char *name, const char *event, uint32_t allowed)
+{
+	return create_in(NULL, name, event, allowed);
 }
 
 /* The carrier has n programs, before a recount and after it. */
@@ -135,6 +146,29 @@ START_TEST(returning_is_elsewhere)
 }
 END_TEST
 
+/* What a task starts inherits all its counters, whatever they count; those of the whole machine are elsewhere. */
+START_TEST(what_counts_in_tasks_is_together)
+{
+	struct pp_msg_target mine = { .kind = PP_TARGET_PROCESS, .pid = (uint32_t)getpid() };
+	struct pp_msg_target parent = { .kind = PP_TARGET_PROCESS, .pid = (uint32_t)getppid() };
+
+	ck_assert_int_eq(pp_task_start(mine.pid, &mine.start, NULL), 0);
+	ck_assert_int_eq(pp_task_start(parent.pid, &parent.start, NULL), 0);
+	ck_assert_int_eq(create("first", "page-faults", 1), 0);
+	ck_assert_int_eq(create_in(&mine, "faults", "page-faults", 1), 0);
+	for (unsigned again = 0; again < 2; again++, crowd_recount()) {
+		ck_assert_int_eq(create_in(&mine, "none", "context-switches", 1), -EDQUOT);
+		ck_assert_int_eq(create_in(&parent, "none", "cpu-clock", 1), -EDQUOT);
+		ck_assert_msg(strstr(failure.sentence, "1 counters in tasks"), "%s",
+			      failure.sentence);
+		ck_assert_int_eq(create_in(&mine, "none", "cpu-clock,task-clock", 2), -EDQUOT);
+	}
+	ck_assert_int_eq(create_in(&parent, "clock", "cpu-clock,task-clock", 3), 0);
+	ck_assert_int_eq(create("second", "page-faults", 1), -EDQUOT);
+	ck_assert_int_eq(create("second", "context-switches", 1), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("crowd");
@@ -150,6 +184,7 @@ int main(void)
 	tcase_add_loop_test(t, system_calls_are_where_all_are, 0, ARRAY_SIZE(carried));
 	tcase_add_test(t, beside_what_carries_them);
 	tcase_add_test(t, returning_is_elsewhere);
+	tcase_add_test(t, what_counts_in_tasks_is_together);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

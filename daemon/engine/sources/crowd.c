@@ -30,12 +30,15 @@ static bool counted; /* members has all events */
 /* ── places ─────────────────────────────────────────────────────────────────────────────── */
 
 /* "sched:sched_switch", or the place of a probe or counter, which no tracepoint's name resembles. A
- * breakpoint's place is its address. */
-static void name_place(const struct pp_source *term, const struct tracepoint *tp,
-		       char ret[PLACE_SIZE])
+ * breakpoint's place is its address. What counts in tasks is at one place, whichever they are: whatever a task
+ * starts inherits all its counters, also those from its parents. */
+static void name_place(const struct pp_spec *spec, const struct pp_source *term,
+		       const struct tracepoint *tp, char ret[PLACE_SIZE])
 {
 	ret[0] = '\0';
-	if (term->kind == PP_SOURCE_TRACEPOINT)
+	if (spec->flags & PP_EVENT_BOUND)
+		snprintf(ret, PLACE_SIZE, "tasks and cgroups");
+	else if (term->kind == PP_SOURCE_TRACEPOINT)
 		snprintf(ret, PLACE_SIZE, "%s:%s", tp ? tp->system : term->system,
 			 tp ? tp->name : term->name);
 	else if (term->kind == PP_SOURCE_KPROBE)
@@ -132,7 +135,7 @@ static int add_term(const struct pp_event *event, const struct pp_source *term)
 	char place[PLACE_SIZE];
 	int r = add_carriers(event, term);
 
-	name_place(term, NULL, place);
+	name_place(&event->spec, term, NULL, place);
 	return r < 0 ? r : add_member(event, term, false, place);
 }
 
@@ -240,7 +243,7 @@ static uint32_t count_before(const struct sources *s, size_t n, const char *plac
 	for (size_t i = 0; i < n; i++) {
 		if (s->v[i].parsed->kind == PP_SOURCE_TRACEPOINT)
 			continue;
-		name_place(s->v[i].parsed, NULL, other);
+		name_place(s->v[i].spec, s->v[i].parsed, NULL, other);
 		there += strcmp(other, place) == 0;
 	}
 	return there;
@@ -252,11 +255,13 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 {
 	uint32_t creator = event->spec.creator;
 	const struct source *source = &s->v[n];
-	const char *text = source->parsed->kind == PP_SOURCE_SAMPLING ? source->parsed->text : NULL;
+	bool is_bound = event->spec.flags & PP_EVENT_BOUND;
+	bool has_text = source->parsed->kind == PP_SOURCE_SAMPLING && !is_bound;
+	const char *text = has_text ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
 	uint64_t own, all, last[2] = {};
 
-	name_place(source->parsed, source->tp, place);
+	name_place(&event->spec, source->parsed, source->tp, place);
 	if (source->is_carried)
 		name_carrier(source->tp, place);
 	own = all = (uint64_t)count_before(s, n, place) * weight;
@@ -268,13 +273,21 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 		if (members[i].creator == creator)
 			own += members[i].weight;
 	}
+	if (own + weight > a->creator_there && is_bound)
+		return fail(
+			f, EDQUOT,
+			"User %u has %ju counters in tasks and cgroups, and this event has more; the "
+			"limit is %u, since all that such a task starts inherits them: delete some, "
+			"record everywhere with a filter, or have MaxOnTracepointPerUser= raised.",
+			creator, (uintmax_t)own, a->creator_there);
 	if (own + weight > a->creator_there)
 		return fail(
 			f, EDQUOT,
 			"User %u has %ju programs on '%s', and this event counts as %u more (by "
-			"the text that its filter compares); the limit is %u, since each program "
-			"delays all tasks there: share an existing event (--share), join filters "
-			"with ||, compare less text, or have MaxOnTracepointPerUser= raised.",
+			"its call chain or stack, or the text that its filter compares); the limit "
+			"is %u, since each program delays all tasks there: share an existing event "
+			"(--share), join filters with ||, record less, or have "
+			"MaxOnTracepointPerUser= raised.",
 			creator, (uintmax_t)own, text ? text : place, weight, a->creator_there);
 	if (all + weight > a->all_there)
 		return fail(

@@ -137,9 +137,9 @@ uint64_t sources_work(const struct sources *s)
 	return work;
 }
 
-/* At a tracepoint or probe a chain of 120 frames takes as long as so many programs and more, and so do so
- * many bytes of user stack as one. The rate of samples is bounded otherwise. */
-#define CHAIN_WEIGHT 8
+/* At a tracepoint or probe a program that takes a chain of 120 frames takes as long as eight and more, and so
+ * many bytes of user stack as one more. The rate of samples is bounded otherwise. */
+#define CHAIN_WEIGHT 7
 #define STACK_BYTES 1024
 
 static uint32_t chain_weight(const struct source *s)
