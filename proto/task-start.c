@@ -12,10 +12,10 @@
 #define STATE_FIELD 3
 #define START_FIELD 22
 
-/* The name in front of the state may have blanks and brackets in it; the last bracket is its end. */
-static const char *find_state(const char *line)
+/* The name in front of the state may have blanks, newlines and brackets in it; the last bracket is its end. */
+static const char *find_state(const char *text)
 {
-	const char *bracket = strrchr(line, ')');
+	const char *bracket = strrchr(text, ')');
 
 	return bracket && bracket[1] == ' ' && bracket[2] ? bracket + 2 : NULL;
 }
@@ -31,7 +31,7 @@ static const char *skip_fields(const char *at, unsigned n)
 
 int pp_task_start(uint32_t tid, uint64_t *ret, char *ret_state)
 {
-	char path[32], line[1024] = "";
+	char path[32], text[1024] = "";
 	_cleanup_fclose_ FILE *f = NULL;
 	const char *state, *start;
 
@@ -40,9 +40,9 @@ int pp_task_start(uint32_t tid, uint64_t *ret, char *ret_state)
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	errno = 0;
-	if (!fgets(line, sizeof(line), f))
+	if (!fread(text, 1, sizeof(text) - 1, f))
 		return errno ? -errno : -ESRCH; /* ESRCH: it has ended meanwhile */
-	state = find_state(line);
+	state = find_state(text);
 	start = skip_fields(state, START_FIELD - STATE_FIELD);
 	if (!start || sscanf(start, "%" SCNu64, ret) != 1)
 		return -EBADMSG;

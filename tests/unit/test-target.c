@@ -224,6 +224,7 @@ END_TEST
 
 START_TEST(start_times)
 {
+	static const char *const names[] = { "a) Z 1 (b) ", "a\nb) Z 1 (\n" };
 	uint64_t mine, again;
 	char state;
 
@@ -231,10 +232,12 @@ START_TEST(start_times)
 	ck_assert_int_eq(pp_task_start((uint32_t)getpid(), &again, NULL), 0);
 	ck_assert_uint_eq(mine, again);
 	ck_assert_int_eq(state, 'R');
-	ck_assert_int_eq(prctl(PR_SET_NAME, "a) Z 1 (b) ", 0, 0, 0), 0);
-	ck_assert_int_eq(pp_task_start((uint32_t)getpid(), &again, &state), 0);
-	ck_assert_uint_eq(mine, again);
-	ck_assert_int_eq(state, 'R');
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		ck_assert_int_eq(prctl(PR_SET_NAME, names[i], 0, 0, 0), 0);
+		ck_assert_int_eq(pp_task_start((uint32_t)getpid(), &again, &state), 0);
+		ck_assert_uint_eq(mine, again);
+		ck_assert_int_eq(state, 'R');
+	}
 	ck_assert_int_eq(pp_task_start(4194303, &again, NULL), -ESRCH);
 }
 END_TEST

@@ -83,12 +83,15 @@ static int check_leader(const struct pp_msg_target *t, struct failure *f)
 
 static int take_task(const struct pp_msg_target *t, struct failure *f)
 {
-	_cleanup_close_ int fd = -EBADF;
-	int r = t->kind == PP_TARGET_PROCESS ? check_leader(t, f) : 0;
+	_cleanup_close_ int fd = watch_task(t);
+	int r;
 
+	/* First, as the rest tells of whoever has the number. */
+	if (fd == -ESRCH)
+		return no_task(t, fd, f);
+	r = t->kind == PP_TARGET_PROCESS ? check_leader(t, f) : 0;
 	if (r < 0)
 		return r;
-	fd = watch_task(t);
 	return fd < 0 && fd != -EOPNOTSUPP ? no_task(t, fd, f) : 0;
 }
 

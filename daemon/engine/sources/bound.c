@@ -157,6 +157,20 @@ static int check_new(const struct pp_msg_target *t, const struct threads *before
 	return 0;
 }
 
+/* Whether the number was the same task's all the time. */
+static int check_same(const struct pp_msg_target *t, struct failure *f)
+{
+	int fd = target_watch(t);
+	char name[32];
+
+	close_fd(fd);
+	if (fd == -ESRCH)
+		return has_ended(t, f);
+	return fd < 0 && fd != -EOPNOTSUPP ? fail(f, -fd, "Cannot look at the %s again: %s.",
+						  name_of(t, name), strerror(-fd))
+					   : 0;
+}
+
 static int check_again(const struct sources *s, const struct threads *before,
 		       struct pins_draft *draft, struct failure *f)
 {
@@ -164,8 +178,8 @@ static int check_again(const struct sources *s, const struct threads *before,
 	const struct pp_msg_target *t = &s->binding->target;
 	int r = list_threads(t, &now, f);
 
-	if (r >= 0 && target_has_ended(t))
-		r = has_ended(t, f);
+	if (r >= 0)
+		r = check_same(t, f);
 	if (r >= 0)
 		r = check_new(t, before, &now, f);
 	if (r < 0)
