@@ -169,7 +169,7 @@ has_ended() {
 	rm -f "$SCRATCH/ended.data"
 	sleep 0.02
 	perfctl snapshot t/ended -o "$SCRATCH/ended.data" >/dev/null 2>&1
-	perf script -i "$SCRATCH/ended.data" 2>/dev/null | grep -q 'prev_comm=sleep .* prev_state=[XZ] '
+	[ "$(perf script -i "$SCRATCH/ended.data" 2>/dev/null | grep -c 'prev_comm=sleep .* prev_state=[XZ] ')" -gt 0 ]
 }
 wait_until 20 has_ended || fail "no task ended"
 ! perf script -D -i "$SCRATCH/ended.data" 2>/dev/null | grep 'user regs: mask' ||
