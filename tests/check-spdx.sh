@@ -9,7 +9,7 @@ wrong=0 n=0
 while read -r file; do
 	case $file in
 	proto/*.bpf.h) want='(GPL-2.0-only|LGPL-2.1-or-later)' ;;
-	*.bpf.c | *.bpf.h) want=GPL-2.0-only ;;
+	*.bpf.c | *.bpf.h | tests/vm/aux-pattern/*) want=GPL-2.0-only ;;
 	daemon/engine/bpf/*.h) want='(GPL-2.0-only|LGPL-2.1-or-later)' ;;
 	*) want=LGPL-2.1-or-later ;;
 	esac

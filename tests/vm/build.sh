@@ -5,7 +5,8 @@
 #
 #   BUILD/vm/guest -> CACHE/guest-KEY
 #     root.ext4                          a Debian of this machine's release
-#     6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another
+#     6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another; among the modules is
+#                                        ours, aux-pattern
 #
 # and, for tests that ask for it, the newest kernel that Debian packages, of any of its releases:
 # tests/vm/build.sh --newest [BUILD]
@@ -33,6 +34,7 @@ fi
 BUILD=$(realpath -m "${1:-${BUILD:-$(dirname "$0")/../../build}}")
 cd "$(dirname "$0")"
 . ./kernel.sh
+. ./module.sh
 
 # Kernels: the release's own, and one that is newer. Not the "cloud" ones: they lack 9p and mce.
 kernels=(linux-image-amd64 linux-image-6.12-amd64)
@@ -79,7 +81,7 @@ use() {
 # not.
 asked() {
 	{
-		cat build.sh kernel.sh guest/*
+		cat build.sh kernel.sh module.sh guest/* aux-pattern/*
 		find /etc/apt /var/lib/apt/lists -type f -printf '%p %s %T@\n' 2>/dev/null | sort
 		# This machine's apt does not know the newest kernel: the script asks for it once a
 		# day.
@@ -106,7 +108,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 cleanup
-mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels"
+mkdir -p "$NEW/guest" "$NEW/archive/partial" "$NEW/kernels" "$NEW/builder"
 
 # As on a machine without any installed package.
 apt_from_nothing() {
@@ -170,11 +172,21 @@ files_of_newest() {
 			"linux-binary-$version" "linux-modules-$version"
 }
 
+# What compiles modules for these kernels: see module.sh. Headers may depend on a kernel. apt does not
+# print what its cache has, so it looks into an empty one.
+files_of_builder() {
+	local headers
+	mapfile -t headers < <(sed -nE "s/^[^ ]+ linux-(image|binary)-([0-9][^_]*)_.*/linux-headers-\\2/p" <<<"$kernel_files")
+	apt_from_nothing -o Dir::Cache::archives="$NEW/archive" --print-uris \
+		install '?essential' binutils make "${headers[@]}" |
+		grep -v " linux-image-"
+}
+
 ask() {
 	case $kind in
 	guest) root_files=$(files_of_root) && kernel_files=$(files_of_kernels) ;;
 	newest) root_files= && kernel_files=$(files_of_newest) ;;
-	esac
+	esac && builder_files=$(files_of_builder)
 }
 
 if ! ask 2>/dev/null; then
@@ -187,8 +199,8 @@ fi
 
 # Addresses may differ between mirrors, but not the files.
 key=$({
-	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files" | sort
-	cat build.sh kernel.sh guest/*
+	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files"$'\n'"$builder_files" | sort
+	cat build.sh kernel.sh module.sh guest/* aux-pattern/*
 } | sha256sum | cut -c 1-16)
 
 guest=$CACHE/$kind-$key
@@ -201,15 +213,20 @@ fi
 
 # ── making it ────────────────────────────────────────────────────────────────────────────
 
-# fetch: all packages, into archive/ and kernels/.
-fetch() {
+# download DIRECTORY FILES: these packages, of which apt has printed the files.
+download() {
 	local names
-	mapfile -t names < <(cut -d ' ' -f 2 <<<"$kernel_files" | cut -d _ -f 1)
+	mapfile -t names < <(cut -d ' ' -f 2 <<<"$2" | cut -d _ -f 1)
+	(cd "$1" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
+}
+
+# fetch: all packages, into archive/, kernels/ and builder/.
+fetch() {
 	if [ "$kind" = guest ]; then
 		apt_from_nothing -o Dir::Cache::archives="$NEW/archive" -o APT::Keep-Downloaded-Packages=true \
 			--download-only install '?essential' "${packages[@]}" >&2 || return
 	fi
-	(cd "$NEW/kernels" && apt-get -qq -o APT::Sandbox::User=root download "${names[@]}" >&2)
+	download "$NEW/kernels" "$kernel_files" && download "$NEW/builder" "$builder_files"
 }
 
 # archive CODENAME: turns the fetched packages into an archive that mmdebstrap can install from.
@@ -248,6 +265,7 @@ root() {
 
 kernels() {
 	local deb
+	builder
 	for deb in "$NEW"/kernels/linux-image-*.deb; do
 		[[ $(basename "$deb") =~ ^linux-image-([0-9]+\.[0-9]+) ]]
 		kernel "$NEW/guest/${BASH_REMATCH[1]}" "$deb"
@@ -261,7 +279,10 @@ guest)
 	root
 	wait "$!"
 	;;
-newest) kernel "$NEW/guest/newest" "$NEW"/kernels/linux-*.deb ;;
+newest)
+	builder
+	kernel "$NEW/guest/newest" "$NEW"/kernels/linux-*.deb
+	;;
 esac
 asked >"$NEW/guest/asked"
 # Without this a machine that crashes could leave a guest with holes under its final name.

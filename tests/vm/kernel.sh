@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # For build.sh: makes everything that the guest boots from, out of a kernel's packages. NEW is its
-# scratch directory, with busybox-static's package in kernels/, and ext4 makes an image.
+# scratch directory, with busybox-static's package in kernels/, ext4 makes an image, and module our module.
 
 # The modules that the initramfs loads to mount the root file system. 9p comes later, from the root.
 _boot_modules=(virtio_pci virtio_blk ext4)
@@ -33,6 +33,8 @@ kernel() {
 	# Since 6.19 everything is below /usr, and vmlinuz is beside the modules.
 	[ -d "$tree/lib" ] || ln -s usr/lib "$tree/lib"
 	version=$(ls "$tree/lib/modules")
+	mkdir "$tree/lib/modules/$version/updates"
+	module "$version" "$tree/lib/modules/$version/updates"
 	depmod -b "$tree" "$version"
 
 	if [ -e "$tree/boot/vmlinuz-$version" ]; then
