@@ -84,6 +84,7 @@ enum perfpersist_recorder {
 	PERFPERSIST_RECORDER_TP_BTF = 2,
 	PERFPERSIST_RECORDER_OVERFLOW = 3,
 	PERFPERSIST_RECORDER_PROBE = 4,
+	PERFPERSIST_RECORDER_AUX = 5, /* the PMU traces into AUX areas: perfpersist_auxtrace() */
 };
 
 enum perfpersist_state {
@@ -111,6 +112,7 @@ enum perfpersist_state {
 /* With PERFPERSIST_CALLCHAIN, one of them. */
 #define PERFPERSIST_NO_KERNEL_CHAIN (1U << 13) /* without the kernel's half */
 #define PERFPERSIST_NO_USER_CHAIN (1U << 14)   /* without user space's */
+#define PERFPERSIST_AUX (1U << 28)	       /* info only: it traces into AUX areas */
 /* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
  * the flags, and back; 0: none are written. */
 #define PERFPERSIST_CHECKPOINT(seconds) ((uint32_t)(seconds) << 16)
@@ -147,7 +149,7 @@ struct perfpersist_info {
 	uint32_t state;	      /* enum perfpersist_state */
 	uint32_t sources;     /* events under this name, globs resolved */
 	uint32_t set;	      /* of rings: 1, and 1 more with each resize */
-	uint64_t buffer;      /* bytes of each CPU's ring */
+	uint64_t buffer;      /* bytes of each CPU's ring, or of its AUX area */
 	uint64_t memory;      /* bytes of all rings, with what they need beside the records */
 	uint64_t sample_type; /* PERF_SAMPLE_*; several sources: PERF_SAMPLE_IDENTIFIER alone */
 	uint64_t period;      /* sampling events: period or frequency (flags); else 0 */
@@ -744,6 +746,27 @@ enum {
  */
 int perfpersist_sideband(struct perfpersist *p, uint64_t since, uint64_t until,
 			 struct perfpersist_sideband_info *info, int *ret_fd);
+
+/* ── AUX areas ──────────────────────────────────────────────────────────────────────────── */
+
+/* One CPU's trace of an event whose recorder is PERFPERSIST_RECORDER_AUX. */
+struct perfpersist_auxtrace_info {
+	size_t sz;
+	uint32_t cpus; /* on which the event traces */
+	uint32_t cpu;  /* the number of this one */
+	uint64_t size; /* bytes of the file */
+};
+
+/*
+ * Gets a copy of what one CPU's PMU has traced for the event with this id, the index-th of its CPUs;
+ * for that it is stopped a moment. *ret_fd is a sealed memfd, to be read or mapped: a header, perf
+ * records and the trace, as proto/auxtrace.h describes; the caller closes it. info may be NULL.
+ * -EINVAL: the event has no AUX areas, or not so many; -ENODATA: no area on this CPU just now; -EDQUOT
+ * (copies); -EAGAIN (the keeper is away); -EOPNOTSUPP (direct, a save, or the daemon is older). Since
+ * 0.1.0.
+ */
+int perfpersist_auxtrace(struct perfpersist *p, uint64_t id, uint32_t index,
+			 struct perfpersist_auxtrace_info *info, int *ret_fd);
 
 /* ── Asynchronous use, for the caller's event loop ──────────────────────────────────────────── */
 

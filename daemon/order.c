@@ -14,7 +14,8 @@
 #define FLAGS_KNOWN                                                                       \
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK)
+	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK | \
+	 PP_EVENT_AUX)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
 	 PP_EXCLUDE_GUEST | PP_EXCLUDE_IDLE)
@@ -145,6 +146,14 @@ static bool sampling_is_good(const struct pp_source *s)
 	       !(s->exclude & ~EXCLUDE_KNOWN) && s->precise_ip <= 3 && s->any_cpu <= 1;
 }
 
+/* The broker knows which PMUs have AUX areas; the kernel judges all their numbers. */
+static bool aux_is_good(const struct pp_source *s)
+{
+	return !*s->system && !*s->name && has_no_probe(s) && s->type >= PERF_TYPE_MAX &&
+	       s->type < PMU_TYPE_MAX && !s->bp_type && !(s->exclude & ~EXCLUDE_KNOWN) &&
+	       !s->precise_ip && s->any_cpu <= 1 && !s->n_filter;
+}
+
 static bool place_is_good(const struct pp_probe_arg *a, bool is_return)
 {
 	switch (a->place) {
@@ -212,6 +221,8 @@ static bool source_is_good(const struct pp_source *s)
 		return kprobe_is_good(s);
 	case PP_SOURCE_UPROBE:
 		return uprobe_is_good(s);
+	case PP_SOURCE_AUX:
+		return aux_is_good(s);
 	default:
 		return false;
 	}
@@ -275,6 +286,15 @@ static bool identity_is_good(const struct pp_spec *spec)
 	       spec->creator != UINT32_MAX && !(spec->flags & ~FLAGS_KNOWN);
 }
 
+/* Nothing of what makes and limits records. */
+static bool aux_spec_is_good(const struct pp_spec *spec)
+{
+	uint32_t flags = PP_EVENT_AUX | PP_EVENT_ALL_CPUS | PP_EVENT_CONFIGURED;
+
+	return !(spec->flags & ~flags) && spec->data_size <= PP_AUX_SIZE_MAX && !*spec->filter &&
+	       !spec->period && !spec->max_rate && !spec->samples;
+}
+
 int pp_spec_check(const struct pp_spec *spec)
 {
 	bool all_cpus = spec->flags & PP_EVENT_ALL_CPUS;
@@ -288,6 +308,8 @@ int pp_spec_check(const struct pp_spec *spec)
 	if (pp_event_checkpoint(spec->flags) > PP_CHECKPOINT_MAX || spec->period > INT64_MAX ||
 	    (!spec->period && spec->flags & PP_EVENT_FREQ) ||
 	    !pp_event_chains_are_good(spec->flags))
+		return -EBADMSG;
+	if (spec->flags & PP_EVENT_AUX && !aux_spec_is_good(spec))
 		return -EBADMSG;
 	if (spec->max_stack &&
 	    (!(spec->flags & PP_EVENT_CALLCHAIN) || spec->max_stack > PP_MAX_STACK))
@@ -340,13 +362,15 @@ int pp_event_check(const struct pp_event *event)
 	if (!event->id || event->id >> 52 || !event->origin || event->origin >> 52 ||
 	    event->shares == event->id)
 		return -EBADMSG;
-	if (event->recorder < PP_RECORDER_GENERIC || event->recorder > PP_RECORDER_PROBE)
+	if (event->recorder < PP_RECORDER_GENERIC || event->recorder > PP_RECORDER_AUX)
 		return -EBADMSG;
 	if (event->header_size < PP_RING_PAGE || event->header_size > PP_DATA_SIZE_MAX ||
 	    event->spill_size > PP_SPILL_SIZE_MAX)
 		return -EBADMSG;
 	if (event->n_sources == 0 || event->n_sources > PP_SOURCES_MAX || event->set == 0 ||
 	    event->paused > 1)
+		return -EBADMSG;
+	if ((event->recorder == PP_RECORDER_AUX) != !!(event->spec.flags & PP_EVENT_AUX))
 		return -EBADMSG;
 	return pp_spec_check(&event->spec);
 }
@@ -432,6 +456,9 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 		return -EBADMSG;
 	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
 		return -EBADMSG;
+	if (has_kind(parsed, PP_SOURCE_AUX) != !!(spec->flags & PP_EVENT_AUX) ||
+	    (spec->flags & PP_EVENT_AUX && parsed->n_sources != 1))
+		return -EBADMSG;
 	if (spec->flags & PP_EVENT_GENERIC && !has_kind(parsed, PP_SOURCE_TRACEPOINT))
 		return -EBADMSG;
 	if (program && parsed->n_sources != 1)
@@ -476,14 +503,21 @@ static int check_change(const struct pp_order *o)
 	return pp_parsed_check(&o->parsed, false);
 }
 
+static unsigned count_cpus(const struct pp_cpumask *cpus)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
+		n += (unsigned)__builtin_popcountll(cpus->bits[i]);
+	return n;
+}
+
 /* CPUs, or the iterators, or both; all other fields are unused. */
 static bool sideband_is_good(const struct pp_order *o)
 {
 	static const struct pp_spec none;
-	unsigned n = 0;
+	unsigned n = count_cpus(&o->spec.cpus);
 
-	for (size_t i = 0; i < ARRAY_SIZE(o->spec.cpus.bits); i++)
-		n += (unsigned)__builtin_popcountll(o->spec.cpus.bits[i]);
 	return !o->id && !(o->what & ~PP_SIDEBAND_TASKS) && n <= PP_SIDEBAND_CPUS &&
 	       (n > 0 || o->what) && !memcmp(&o->spec, &none, offsetof(struct pp_spec, cpus));
 }
@@ -544,6 +578,10 @@ int pp_order_check(const struct pp_order *order)
 		break;
 	case PP_ORDER_SIDEBAND:
 		good = sideband_is_good(order);
+		break;
+	case PP_ORDER_AUX:
+		good = order->id && !cpumask_is_empty(&order->spec.cpus) &&
+		       count_cpus(&order->spec.cpus) <= PP_SIDEBAND_CPUS;
 		break;
 	default:
 		good = false;

@@ -22,6 +22,8 @@
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
+#define PP_AUX_SIZE_MAX (64ULL << 20)  /* of a CPU's AUX area: it is copied in one go */
+#define PP_AUX_RING_SIZE (64ULL << 10) /* of perf's own ring beside it: a page, and records */
 
 struct pp_cpumask {
 	uint64_t bits[PP_CPUS_MAX / 64];
@@ -32,6 +34,7 @@ enum pp_source_kind {
 	PP_SOURCE_SAMPLING = 2,	  /* any perf event that counts and overflows, breakpoints too */
 	PP_SOURCE_KPROBE = 3,	  /* name (a kernel function) + offset */
 	PP_SOURCE_UPROBE = 4,	  /* path + offset in the file */
+	PP_SOURCE_AUX = 5, /* a perf event whose PMU traces into an AUX area; alone in its event */
 };
 
 /* Bits of pp_source.exclude: modes in which a sampling event does not count. */
@@ -75,12 +78,12 @@ struct pp_probe_arg {
 /* One event or glob of an event's text, parsed. */
 struct pp_source {
 	uint32_t kind;			   /* enum pp_source_kind */
-	uint32_t type;			   /* sampling: perf_event_attr.type */
-	uint64_t config, config1, config2; /* sampling */
+	uint32_t type;			   /* sampling, AUX: perf_event_attr.type */
+	uint64_t config, config1, config2; /* sampling, AUX */
 	uint32_t bp_type;		   /* breakpoints (config1: address; config2: length) */
-	uint32_t exclude;		   /* sampling: PP_EXCLUDE_* */
+	uint32_t exclude;		   /* sampling, AUX: PP_EXCLUDE_* */
 	uint32_t precise_ip;		   /* sampling: 0..3 */
-	/* sampling: 1: the PMU counts on the CPUs in its cpumask only */
+	/* sampling, AUX: 1: the PMU counts on the CPUs in its cpumask only */
 	uint32_t any_cpu;
 	uint32_t is_return;	      /* probes: at the function's return */
 	uint32_t n_args;	      /* probes */
@@ -100,7 +103,7 @@ struct pp_spec {
 	char name[PP_NAME_SIZE];
 	char event[PP_EVENT_TEXT_SIZE]; /* the text, for people */
 	char filter[PP_FILTER_SIZE];	/* the filter as text; empty: none */
-	uint64_t data_size;		/* of each CPU's ring: a power of two */
+	uint64_t data_size;		/* of each CPU's ring, or of its AUX area: a power of two */
 	uint64_t period;		/* sampling: period, or Hz with PP_EVENT_FREQ; > 0 */
 	/* Pins of earlier versions have 64 bits for the first of these, and no PP_EVENT_USER_STACK. */
 	uint64_t max_rate : 48;	  /* records a second and CPU; 0: no limit */
@@ -185,17 +188,16 @@ enum pp_order_type {
 	/* spec, parsed event, what: with PP_EVENT_PROGRAM the id of the creator's program, else 0;
 	 * answer: DONE with the event, or FAILED */
 	PP_ORDER_CREATE = 2,
-	PP_ORDER_DELETE =
-		3, /* id, what: PP_DELETE_CLAIMED or 0; answer: DONE (out of sight; reaping goes on) with what it was
-				 * and the orphan rings, which are charged until RELEASED; or FAILED.
-				 * If others share its rings, the one with the lowest id is charged for
-				 * them from now on (its shares is 0, memory the rings'; the others
-				 * share with it), there are no orphan rings, and the answer's event.shares
-				 * is that id; or, if the allowance has no room for that, all of these
-				 * names are gone */
-	/* id, what, spec (filter, data_size, max_rate, period, samples, flags), parsed event (nodes for the
-	 * filter; no sources); answer: DONE with the event and, after a
-	 * resize, the old rings, which are orphans now; or FAILED */
+	PP_ORDER_DELETE = 3, /* id, what: PP_DELETE_CLAIMED or 0; answer: DONE (out of sight;
+			      * reaping goes on) with what it was and the orphan rings, which are
+			      * charged until RELEASED; or FAILED. If others share its rings, the
+			      * one with the lowest id is charged for them from now on (its shares
+			      * is 0, memory the rings'; the others share with it), there are no
+			      * orphan rings, and the answer's event.shares is that id; or, if the
+			      * allowance has no room for that, all of these names are gone */
+	/* id, what, spec (filter, data_size, max_rate, period, samples, flags), parsed event (nodes
+	 * for the filter; no sources); answer: DONE with the event and, after a resize, the old
+	 * rings, which are orphans now; or FAILED */
 	PP_ORDER_CHANGE = 4,
 	PP_ORDER_PAUSE = 5, /* id, what: 1 or 0; answer: DONE with the event, or FAILED */
 	/* id: the event with the rings; spec: the new name, its namespace's rights, creator
@@ -216,41 +218,48 @@ enum pp_order_type {
 	 * (proto/keep.h); or FAILED */
 	PP_ORDER_SIDEBAND = 9,
 	/* id, what: PP_ARM_SWAP: the event gets a second set of rings, to which a trigger turns it;
-	 * else it has none, and a trigger freezes it as it is. PP_ARM_WINDOWS: a trigger may let it go on
-	 * for a while; PP_ARM_STOPS: one may stop it. An armed event is left alone, but for what it lacks
-	 * of these two. Answer: DONE with the event, or FAILED */
+	 * else it has none, and a trigger freezes it as it is. PP_ARM_WINDOWS: a trigger may let it
+	 * go on for a while; PP_ARM_STOPS: one may stop it. An armed event is left alone, but for
+	 * what it lacks of these two. Answer: DONE with the event, or FAILED */
 	PP_ORDER_ARM = 10,
 	PP_ORDER_DISARM = 11, /* id; likewise, the other way round */
 	/* id of a trigger, what: the number of its targets, targets: their ids; those that are not
 	 * armed are left out. Answer: DONE, or FAILED */
 	PP_ORDER_AIM = 12,
-	/* id: an event that a trigger has turned; what: PP_TURN_AGAIN: it is armed again. Its second set of
-	 * rings becomes its own; the first is a tape, TAPE tells of it before the answer, which is DONE
-	 * with the event and the tape's memory as orphans (id 0: it was not turned, or its window is not
-	 * over); or FAILED. Orders
-	 * that change an event (CHANGE, PAUSE, CPUS) do that first, and disarm it. An event without a
-	 * second set is itself the tape: its id is the event's, and it records again when that is
-	 * released; until then it cannot be changed (EBUSY). One that a trigger has stopped is paused, and
-	 * not armed; with PP_TURN_STOPPED only such a one is touched. */
+	/* id: an event that a trigger has turned; what: PP_TURN_AGAIN: it is armed again. Its
+	 * second set of rings becomes its own; the first is a tape, TAPE tells of it before the
+	 * answer, which is DONE with the event and the tape's memory as orphans (id 0: it was not
+	 * turned, or its window is not over); or FAILED. Orders that change an event (CHANGE,
+	 * PAUSE, CPUS) do that first, and disarm it. An event without a second set is itself the
+	 * tape: its id is the event's, and it records again when that is released; until then it
+	 * cannot be changed (EBUSY). One that a trigger has stopped is paused, and not armed; with
+	 * PP_TURN_STOPPED only such a one is touched. */
 	PP_ORDER_TURN = 13,
-	/* id of a trigger, what: 0: by hand; 1: for each pair of it that should have ended by now. Answer:
-	 * DONE with the last firing, or FAILED (EAGAIN: there is none: its limits, or no pair is left) */
+	/* id of a trigger, what: 0: by hand; 1: for each pair of it that should have ended by now.
+	 * Answer: DONE with the last firing, or FAILED (EAGAIN: there is none: its limits, or no
+	 * pair is left) */
 	PP_ORDER_FIRE = 14,
 	PP_ORDER_RELEASE = 15, /* id of a tape. Answer: DONE (RELEASED may follow), or FAILED */
-	/* As CREATE, with PP_EVENT_ADOPTED and one source, but nothing is attached, and nobody sees the
-	 * event before ATTACH. Answer: DONE with the event and the program that its creator attaches to
-	 * perf events; or FAILED. It is forgotten with the broker's connection, or by DELETE */
+	/* As CREATE, with PP_EVENT_ADOPTED and one source, but nothing is attached, and nobody sees
+	 * the event before ATTACH. Answer: DONE with the event and the program that its creator
+	 * attaches to perf events; or FAILED. It is forgotten with the broker's connection, or by
+	 * DELETE */
 	PP_ORDER_ADOPT = 16,
 	/* id of such an event; targets: ids of the links; what: their number, and PP_ATTACH_MORE if
-	 * others follow. Answer: DONE, or with the last of them DONE with the event, which is in the registry
-	 * now; or FAILED: the adoption is forgotten */
+	 * others follow. Answer: DONE, or with the last of them DONE with the event, which is in
+	 * the registry now; or FAILED: the adoption is forgotten */
 	PP_ORDER_ATTACH = 17,
 	/* id, what: index of the first descriptor. Answer: DONE with the event, `total`, and up to
 	 * PP_FDS_MAX of the descriptors that keep it alive: rings by CPU, the catalog, PROG_ARRAYs,
 	 * links; or FAILED */
 	PP_ORDER_HANDOUT = 18,
-	/* id. Answer: DONE with a sealed file of struct pp_descriptor (proto/descriptor.h); or FAILED */
+	/* id. Answer: DONE with a sealed file of struct pp_descriptor (proto/descriptor.h); or
+	   FAILED */
 	PP_ORDER_DESCRIBE = 19,
+	/* id of an event with PP_EVENT_AUX; spec.cpus: at most PP_SIDEBAND_CPUS of them. Answer:
+	 * DONE; event.rings has those of the CPUs that are online. With it come the perf events'
+	 * descriptors, in this order, disabled: who maps an AUX area enables them; or FAILED */
+	PP_ORDER_AUX = 20,
 };
 
 #define PP_ATTACH_MORE (1U << 31)
@@ -353,6 +362,24 @@ static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++) \
 		if (!pp_cpumask_test(mask, cpu)) {       \
 		} else
+
+/* Whether perf counts it, on each CPU, so that it has no tracepoint. */
+static inline bool pp_source_counts(const struct pp_source *s)
+{
+	return s->kind == PP_SOURCE_SAMPLING || s->kind == PP_SOURCE_AUX;
+}
+
+/* The data of a ring of ours. An event with AUX areas has rings without records. */
+static inline uint64_t pp_spec_ring_data(const struct pp_spec *spec)
+{
+	return spec->flags & PP_EVENT_AUX ? PP_DATA_SIZE_MIN : spec->data_size;
+}
+
+/* What a CPU's AUX area takes of the kernel's memory, with perf's ring beside it. */
+static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
+{
+	return spec->flags & PP_EVENT_AUX ? spec->data_size + PP_AUX_RING_SIZE : 0;
+}
 
 /* Bytes of the packet of an order of this type. */
 size_t pp_order_size(uint32_t type);

@@ -72,10 +72,9 @@ static const struct key keys[] = {
 };
 
 static const char *const recorders[] = {
-	[PP_RECORDER_GENERIC] = "generic",
-	[PP_RECORDER_TP_BTF] = "tp_btf",
-	[PP_RECORDER_OVERFLOW] = "overflow",
-	[PP_RECORDER_PROBE] = "probe",
+	[PP_RECORDER_GENERIC] = "generic",   [PP_RECORDER_TP_BTF] = "tp_btf",
+	[PP_RECORDER_OVERFLOW] = "overflow", [PP_RECORDER_PROBE] = "probe",
+	[PP_RECORDER_AUX] = "aux",
 };
 static const char *const states[] = {
 	[PP_EVENT_CREATING] = "creating",
@@ -106,6 +105,7 @@ static const struct flag flags[] = {
 	{ PP_EVENT_NO_KERNEL_CHAIN, "no-kernel-chain" },
 	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
 	{ PP_EVENT_USER_STACK, "user-stack" },
+	{ PP_EVENT_AUX, "aux" },
 	{ PP_EVENT_BOUND, "bound" },
 	{},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Requests to the keeper and its answers. The keeper holds the sideband's perf rings, which end
- * with their mapping, and the table made from them; therefore it is never restarted.
+ * with their mapping, the table made from them, and AUX areas, which end with theirs, too;
+ * therefore it is never restarted.
  *
  * One SOCK_SEQPACKET packet is one request with its descriptors, or one answer, of exactly the size
  * of its struct, in host byte order. The keeper serves its own user (the broker) and root, on any
@@ -15,7 +16,7 @@
 
 #include "protocol.h"
 
-#define PP_KEEP_ABI 2
+#define PP_KEEP_ABI 3
 #define PP_KEEP_ITERATORS 3 /* descriptors of TASKS */
 #define PP_KEEP_CPUS 250    /* in a request or an answer; fewer than fds of a packet */
 
@@ -33,15 +34,37 @@ enum pp_keep_type {
 	PP_KEEP_LIMIT = 5, /* max_memory: bytes that the table may take */
 	/* since, until: answer: with one descriptor (proto/sideband.h), `size` */
 	PP_KEEP_TAKE = 6,
-	PP_KEEP_DROP = 7, /* nothing records any more: frees rings and table */
-	PP_KEEP_END = 8,  /* the same, then exits */
+	PP_KEEP_DROP = 7, /* sideband is not wanted any more: frees rings and table */
+	PP_KEEP_END = 8,  /* drops everything, AUX areas too, then exits */
+	/* page of areas[] behind that of `event` and CPU `first` (event 0: from the beginning):
+	 * answer: areas, n_areas, more */
+	PP_KEEP_AREAS_HELD = 9,
+	/* event, aux_size, what (1: it is paused), cpus[], n_cpus and as many perf descriptors,
+	 * which are disabled: maps their AUX areas, in place of its areas for those CPUs, and
+	 * enables them. After an error the CPUs before the first that failed have theirs */
+	PP_KEEP_AREAS = 10,
+	PP_KEEP_AREAS_PAUSE = 11, /* event, what: 1: stops its tracing; 0: resumes it */
+	PP_KEEP_AREAS_DROP = 12,  /* event, first: its area of this CPU; UINT32_MAX: all */
+	/* event, first: the CPU: answer: with one descriptor (proto/auxtrace.h), `size`. ENODATA:
+	 * there is no such area */
+	PP_KEEP_AREAS_TAKE = 13,
 };
+
+#define PP_KEEP_AREAS_MAX 4096 /* of all events */
 
 struct pp_keep_cpu {
 	uint32_t cpu;
 	uint32_t reserved;
 	/* the CPU's generation when its event was opened (daemon/hotplug.h); kept for the broker */
 	uint64_t generation;
+};
+
+struct pp_keep_area {
+	uint64_t event;
+	uint64_t generation; /* as above */
+	uint64_t aux_size;
+	uint32_t cpu;
+	uint32_t paused;
 };
 
 struct pp_keep_status {
@@ -62,10 +85,14 @@ struct pp_keep_request {
 	uint32_t abi;
 	uint32_t type;
 	uint64_t serial;
-	uint32_t n_cpus;       /* RINGS */
-	uint32_t first;	       /* CPUS_HELD */
+	uint32_t n_cpus;       /* RINGS, AREAS */
+	uint32_t first;	       /* CPUS_HELD; a CPU of AREAS_… */
 	uint64_t max_memory;   /* LIMIT */
 	uint64_t since, until; /* TAKE; CLOCK_MONOTONIC, ns; until 0: now */
+	uint64_t event;	       /* AREAS…; the id that its rings have */
+	uint64_t aux_size;     /* AREAS: bytes of each */
+	uint32_t what;	       /* AREAS, AREAS_PAUSE */
+	uint32_t reserved;
 	struct pp_keep_cpu cpus[PP_KEEP_CPUS];
 };
 
@@ -74,11 +101,12 @@ struct pp_keep_answer {
 	int32_t error; /* 0; or a positive errno value. TAKE: ENODATA: nothing is kept */
 	uint64_t serial;
 	uint32_t pid;
-	uint32_t n_cpus, more; /* CPUS_HELD: more 1: ask again, behind the last one */
-	uint32_t reserved;
-	uint64_t size; /* TAKE: bytes of the file */
+	uint32_t n_cpus, more; /* CPUS_HELD, AREAS_HELD: more 1: ask again, behind the last one */
+	uint32_t n_areas;
+	uint64_t size; /* TAKE, AREAS_TAKE: bytes of the file */
 	struct pp_keep_status status;
 	struct pp_keep_cpu cpus[PP_KEEP_CPUS];
+	struct pp_keep_area areas[PP_KEEP_CPUS];
 };
 
 /* Converts an answer for clients. Only the broker knows why nothing is kept, so it adds the

@@ -64,6 +64,7 @@
 #define PP_EVENT_NO_USER_CHAIN (1U << 14)   /* likewise, without user space's */
 #define PP_EVENT_ADOPTED \
 	(1U << 15) /* reply only: it runs on perf events that its creator opened and handed over */
+#define PP_EVENT_AUX (1U << 28) /* reply only: it traces into AUX areas; data_size is theirs */
 #define PP_EVENT_USER_STACK (1U << 29) /* reply only: its records have stack_user */
 #define PP_EVENT_BOUND (1U << 31)      /* reply only: it counts in one task or cgroup, its target */
 #define PP_EVENT_CHAINS (PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN)

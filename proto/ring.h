@@ -81,6 +81,7 @@ enum pp_recorder {
 	PP_RECORDER_TP_BTF = 2,	  /* tp_btf program for a hot tracepoint */
 	PP_RECORDER_OVERFLOW = 3, /* program on a sampling event's overflow */
 	PP_RECORDER_PROBE = 4,	  /* kprobe or uprobe program, emitted */
+	PP_RECORDER_AUX = 5,	  /* none: the PMU traces into AUX areas (auxtrace.h) */
 };
 
 /* A ring's state, for readers that have it mapped. The engine writes it, through a program, after

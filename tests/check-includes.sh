@@ -34,12 +34,13 @@ $b/lifecycle   | proto daemon $b/link $b/state | | systemd/.*
 $b/edge        | proto daemon $b/link $b/state | | systemd/.*
 $b/handout     | proto daemon $b/link $b/state $b/edge | | systemd/.*
 $b/sideband    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
+$b/auxtrace    | proto daemon $b/link $b/handout $b/lifecycle $b/sideband | | systemd/.*
 $b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
 $b/triggers    | proto daemon $b/link $b/handout $b/lifecycle $b/state | | systemd/.*
 $b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*
-$b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/triggers $b/config | | systemd/.*
+$b/request     | proto daemon $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/auxtrace $b/hotplug $b/triggers $b/config | | systemd/.*
 $b/foreground  | proto daemon $b/config | $b/privileges.h | systemd/.*
-$b             | proto daemon $b/link $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/hotplug $b/triggers $b/config $b/request $b/foreground | | systemd/.*
+$b             | proto daemon $b/link $b/syntax $b/state $b/lifecycle $b/edge $b/handout $b/sideband $b/auxtrace $b/hotplug $b/triggers $b/config $b/request $b/foreground | | systemd/.*
 
 daemon/dumper  | proto daemon | | systemd/.*
 daemon/keeper  | proto daemon | | systemd/.*

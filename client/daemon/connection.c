@@ -328,7 +328,7 @@ static int deliver(struct perfpersist *p, const struct pp_header *h, struct pp_f
 	if (!req || h->opcode != (req->op | PP_OP_REPLY) ||
 	    (fds->n && req->op != PP_OP_OPEN && req->op != PP_OP_WAKEUP &&
 	     req->op != PP_OP_SIDEBAND && req->op != PP_OP_ADOPT && req->op != PP_OP_CLAIM &&
-	     req->op != PP_OP_DESCRIPTORS))
+	     req->op != PP_OP_DESCRIPTORS && req->op != PP_OP_AUXTRACE))
 		return malformed(p, -EBADMSG);
 	outcome = request_reply(req, p->body, fds);
 	if (outcome == REQUEST_GOES_ON)

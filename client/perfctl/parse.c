@@ -146,6 +146,7 @@ int parse_buffer_size(const char *text, uint64_t *ret)
 	const char *end;
 	int r;
 
+	text += *text == ','; /* of an AUX area, in perf's words: -m ,SIZE */
 	r = parse_digits(text, &end, &v);
 	if (r < 0)
 		return r;

@@ -310,6 +310,16 @@ static int descriptors_reply(struct request *req, const struct pp_msg_descriptor
 	return 0;
 }
 
+static int auxtrace_reply(struct request *req, const struct pp_msg_auxtrace_reply *m,
+			  struct pp_fds *fds)
+{
+	if (fds->n != 1)
+		return senseless("a trace without its descriptor");
+	req->answer.auxtrace = *m;
+	req->answer.fd = TAKE_FD(fds->fd[0]);
+	return 0;
+}
+
 static int take_notice(struct request *req, const struct pp_msg_notice *m)
 {
 	struct perfpersist_notice notice = {
@@ -353,6 +363,8 @@ int request_reply(struct request *req, const union pp_body *body, struct pp_fds 
 		return 0;
 	case PP_OP_SIDEBAND:
 		return sideband_reply(req, &body->sideband_reply, fds);
+	case PP_OP_AUXTRACE:
+		return auxtrace_reply(req, &body->auxtrace_reply, fds);
 	case PP_OP_WAKEUP:
 		return wakeup_reply(req, fds);
 	case PP_OP_WATCH:

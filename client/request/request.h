@@ -24,11 +24,12 @@ struct answer {
 	struct pp_msg_ping_reply ping;
 	struct pp_msg_reload_reply reload;
 	struct pp_msg_sideband_reply sideband;
+	struct pp_msg_auxtrace_reply auxtrace;
 	struct pp_msg_claim_reply claim;
 	uint64_t size; /* descriptors: of the file */
 	uint64_t adoption;
 	uint32_t count; /* pause */
-	int fd;		/* wakeup, sideband, adopt, descriptors */
+	int fd;		/* wakeup, sideband, adopt, descriptors, auxtrace */
 	int *fds;	/* claim */
 	size_t n_fds;
 };
@@ -77,6 +78,7 @@ struct request {
 		struct pp_msg_cpus_request cpus;
 		struct pp_msg_watch_request watch;
 		struct pp_msg_sideband_request sideband;
+		struct pp_msg_auxtrace_request auxtrace;
 	} body;
 };
 

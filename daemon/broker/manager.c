@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "daemon/broker/auxtrace/auxtrace.h"
 #include "daemon/broker/edge/listener.h"
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/handout/copies.h"
@@ -50,6 +51,7 @@ struct manager {
 	struct telling telling;
 	struct overdue overdue;
 	struct sideband sideband;
+	struct auxtrace auxtrace;
 	struct stop stop;
 	struct listener listener;
 	struct reload reload;
@@ -109,6 +111,7 @@ static void on_changed(void *userdata)
 	reload_continue(&m->reload);
 	missing_rings_continue(&m->missing_rings);
 	continue_triggers(m);
+	auxtrace_continue(&m->auxtrace);
 	sideband_continue(&m->sideband); /* before stop_continue, which may end the daemon */
 	stop_continue(&m->stop);
 	if (!m->stop.begun)
@@ -223,6 +226,7 @@ static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)
 
 	missing_rings_add(&m->missing_rings);
 	sideband_came(&m->sideband);
+	auxtrace_retry(&m->auxtrace);
 }
 
 static void on_looked(void *userdata)
@@ -236,6 +240,7 @@ static void on_looked(void *userdata)
 		triggers_retry(&m->triggers);
 	}
 	sideband_retry(&m->sideband);
+	auxtrace_retry(&m->auxtrace);
 }
 
 static void find_bounced(void *userdata, const struct pp_cpumask *online, struct pp_cpumask *ret)
@@ -267,15 +272,15 @@ static void on_stopped(void *userdata)
 	/* Without being told, the keeper would go on. It answers at once, and we do not wait for
 	 * long. */
 	m->stopped = true;
-	if (!sideband_is_leaving(&m->sideband))
+	if (!sideband_is_leaving(&m->sideband) && !auxtrace_is_leaving(&m->auxtrace))
 		sd_event_exit(m->loop, 0);
 }
 
-static void on_sideband_gone(void *userdata)
+static void on_keeper_left(void *userdata)
 {
 	struct manager *m = userdata;
 
-	if (m->stopped)
+	if (m->stopped && !sideband_is_leaving(&m->sideband) && !auxtrace_is_leaving(&m->auxtrace))
 		sd_event_exit(m->loop, 0);
 }
 
@@ -433,9 +438,15 @@ static void wire(struct manager *m)
 	m->sideband.lifecycle = &m->lifecycle;
 	m->sideband.online = &m->hotplug.online;
 	m->sideband.registry = m->registry;
-	m->sideband.gone = on_sideband_gone;
+	m->sideband.gone = on_keeper_left;
 	m->sideband.userdata = m;
 	m->service.sideband = &m->sideband;
+	m->auxtrace.lifecycle = &m->lifecycle;
+	m->auxtrace.online = &m->hotplug.online;
+	m->auxtrace.registry = m->registry;
+	m->auxtrace.gone = on_keeper_left;
+	m->auxtrace.userdata = m;
+	m->service.auxtrace = &m->auxtrace;
 	m->stop.lifecycle = &m->lifecycle;
 	m->stop.ended = on_stopped;
 	m->stop.userdata = m;
@@ -484,6 +495,8 @@ static int make_edge(struct manager *m)
 	if (r < 0)
 		return r;
 	r = sideband_init(&m->sideband, m->loop, m->keeper);
+	if (r >= 0)
+		r = auxtrace_init(&m->auxtrace, m->loop, m->keeper);
 	if (r < 0)
 		return r;
 	m->hotplug.changed = on_cpu;
@@ -566,6 +579,7 @@ void manager_free(struct manager *m)
 	/* Peers first: orders that end after this have no client to answer. */
 	listener_done(&m->listener);
 	peers_done(&m->peers);
+	auxtrace_done(&m->auxtrace);
 	sideband_done(&m->sideband);
 	copies_free(m->service.copies);
 	wakeups_free(m->service.wakeups);

@@ -78,7 +78,7 @@ int budget_check(const struct pp_spec *spec, struct failure *f)
 	r = count_live(f);
 	if (r < 0)
 		return r;
-	wanted = rings * (spec->data_size + RING_OVERHEAD);
+	wanted = rings * (pp_spec_ring_data(spec) + pp_spec_aux_memory(spec) + RING_OVERHEAD);
 	used = live + event_adoptions_memory() + orphans_bytes();
 	if (used < max_bytes && wanted <= max_bytes - used)
 		return 0;

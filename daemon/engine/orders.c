@@ -7,6 +7,7 @@
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/arm.h"
+#include "daemon/engine/event/auxtrace.h"
 #include "daemon/engine/event/describe.h"
 #include "daemon/engine/event/ends.h"
 #include "daemon/engine/event/event.h"
@@ -336,6 +337,8 @@ int order_carry_out(struct exchange *x, struct failure *f)
 		return names_rights(&o->spec, x->broker, f);
 	case PP_ORDER_SIDEBAND:
 		return sideband_open(&o->spec.cpus, o->what, x->broker, &event->rings, &x->fds, f);
+	case PP_ORDER_AUX:
+		return auxtrace_open(o->id, &o->spec.cpus, &event->rings, &x->fds, f);
 	case PP_ORDER_ARM:
 		return arm(x, f);
 	case PP_ORDER_DISARM:

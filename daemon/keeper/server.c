@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "daemon/accept.h"
+#include "daemon/keeper/areas.h"
 #include "daemon/keeper/idle.h"
 #include "daemon/keeper/keep.h"
 #include "daemon/log.h"
@@ -29,6 +30,7 @@ struct server {
 	bool exit_idle, ends, had_peer;
 	struct idle idle;
 	struct keep keep;
+	struct areas areas;
 	struct connection connection[CONNECTIONS_MAX];
 	size_t n;
 	union {
@@ -45,6 +47,7 @@ static size_t fds_wanted(const struct pp_keep_request *r)
 {
 	switch (r->type) {
 	case PP_KEEP_RINGS:
+	case PP_KEEP_AREAS:
 		return r->n_cpus;
 	case PP_KEEP_TASKS:
 		return PP_KEEP_ITERATORS;
@@ -62,13 +65,49 @@ static bool is_sound(const struct server *s, size_t size)
 		return false;
 	if (r->abi != PP_KEEP_ABI)
 		return (r->type == PP_KEEP_HELLO || r->type == PP_KEEP_END) && s->fds.n == 0;
-	return size == sizeof(*r) && r->type >= PP_KEEP_HELLO && r->type <= PP_KEEP_END &&
+	return size == sizeof(*r) && r->type >= PP_KEEP_HELLO && r->type <= PP_KEEP_AREAS_TAKE &&
 	       r->n_cpus <= PP_KEEP_CPUS && s->fds.n == fds_wanted(r);
+}
+
+static int put_areas(struct server *s)
+{
+	const struct pp_keep_request *q = &s->request;
+	int r = q->event && q->n_cpus && q->what <= 1 ? 0 : -EINVAL;
+
+	for (uint32_t i = 0; r >= 0 && i < q->n_cpus; i++) {
+		r = areas_put(&s->areas, q->event, &q->cpus[i], q->aux_size, q->what, s->fds.fd[i]);
+		if (r >= 0)
+			s->fds.fd[i] = -EBADF;
+	}
+	return r;
+}
+
+static int carry_out_of_areas(struct server *s, int *ret_fd)
+{
+	const struct pp_keep_request *r = &s->request;
+
+	switch (r->type) {
+	case PP_KEEP_AREAS_HELD:
+		areas_held(&s->areas, r->event, r->first, &s->answer);
+		return 0;
+	case PP_KEEP_AREAS:
+		return put_areas(s);
+	case PP_KEEP_AREAS_PAUSE:
+		return r->what <= 1 ? areas_pause(&s->areas, r->event, r->what) : -EINVAL;
+	case PP_KEEP_AREAS_DROP:
+		areas_drop(&s->areas, r->event, r->first);
+		return 0;
+	default:
+		return areas_take(&s->areas, r->event, r->first, ret_fd, &s->answer.size);
+	}
 }
 
 static int carry_out(struct server *s, int *ret_fd)
 {
 	const struct pp_keep_request *r = &s->request;
+
+	if (r->type >= PP_KEEP_AREAS_HELD)
+		return carry_out_of_areas(s, ret_fd);
 
 	switch (r->type) {
 	case PP_KEEP_CPUS_HELD:
@@ -84,6 +123,7 @@ static int carry_out(struct server *s, int *ret_fd)
 		return keep_take(&s->keep, r->since, r->until, ret_fd, &s->answer.size);
 	case PP_KEEP_END:
 		s->ends = true;
+		areas_done(&s->areas);
 		return keep_drop(&s->keep);
 	case PP_KEEP_DROP:
 		return keep_drop(&s->keep);
@@ -224,7 +264,8 @@ static bool is_idle(const struct server *s)
 {
 	if (!s->exit_idle || s->n > 0)
 		return false;
-	return s->idle.gone || (!s->keep.keeping && (s->had_peer || !s->idle.waiting));
+	return s->idle.gone ||
+	       (!s->keep.keeping && s->areas.n == 0 && (s->had_peer || !s->idle.waiting));
 }
 
 static int server_init(struct server *s)
@@ -256,6 +297,7 @@ static void server_done(struct server *s)
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		close_fd(s->connection[i].fd);
 	keep_done(&s->keep);
+	areas_done(&s->areas);
 	idle_done(&s->idle);
 	close_fd(s->epoll);
 }

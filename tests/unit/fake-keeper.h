@@ -23,7 +23,7 @@ struct fake_keeper {
 
 	uint64_t generation[8]; /* generation + 1; 0: no ring */
 	struct pp_keep_status status;
-	unsigned asked[PP_KEEP_END + 1], connections;
+	unsigned asked[PP_KEEP_AREAS_TAKE + 1], connections;
 	struct pp_keep_request last;
 	size_t last_fds;
 	uint64_t size; /* of the file that it returns for TAKE */
@@ -86,7 +86,7 @@ static void keeper_act(struct fake_keeper *k, const struct pp_keep_request *r,
 	case PP_KEEP_END:
 		keeper_forget(k);
 		break;
-	case PP_KEEP_HELLO:
+	default: /* HELLO; or AREAS_…: it holds no area */
 		break;
 	}
 }

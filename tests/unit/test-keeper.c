@@ -54,7 +54,7 @@ START_TEST(malformed)
 	check_refused(&r, sizeof(r) - 1, NULL, 0);
 	check_refused(&r, 8, NULL, 0);
 	check_refused(&r, sizeof(r), &null, 1);
-	r.type = PP_KEEP_END + 1;
+	r.type = PP_KEEP_AREAS_TAKE + 1;
 	check_refused(&r, sizeof(r), NULL, 0);
 	r.type = 0;
 	check_refused(&r, sizeof(r), NULL, 0);
@@ -118,6 +118,62 @@ START_TEST(nothing_kept)
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_CPUS_HELD).n_cpus, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
+}
+END_TEST
+
+static int open_dummy(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* No event here has an AUX area: tests/integration/test-aux.sh has a PMU that does. */
+START_TEST(no_areas)
+{
+	struct pp_keep_request areas = {
+		.type = PP_KEEP_AREAS, .event = 7, .aux_size = 65536, .n_cpus = 1
+	};
+	struct pp_keep_request r = { .type = PP_KEEP_AREAS_TAKE, .event = 7 };
+	int fd = -EBADF, null = open("/dev/null", O_RDONLY | O_CLOEXEC), event = open_dummy();
+	struct pp_keep_answer a;
+
+	ck_assert_int_ge(event, 0);
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, &fd).error, ENODATA);
+	ck_assert_int_eq(fd, -EBADF);
+	r.type = PP_KEEP_AREAS_HELD;
+	a = keeper_ask(peer, &r, NULL, 0, NULL);
+	ck_assert_uint_eq(a.n_areas + a.more, 0);
+	r.type = PP_KEEP_AREAS_DROP;
+	r.first = UINT32_MAX;
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, 0);
+	r.type = PP_KEEP_AREAS_PAUSE;
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, 0);
+	r.what = 2;
+	ck_assert_int_eq(keeper_ask(peer, &r, NULL, 0, NULL).error, EINVAL);
+
+	ck_assert_int_eq(keeper_ask(peer, &areas, &null, 1, NULL).error, EBADMSG);
+	ck_assert_int_eq(keeper_ask(peer, &areas, &event, 1, NULL).error, EOPNOTSUPP);
+	for (uint64_t size = 1; size; size <<= 1) {
+		areas.aux_size = size >= 4096 && size <= 64 << 20 ? size + 4096 : size;
+		if (areas.aux_size != 8192)
+			ck_assert_int_eq(keeper_ask(peer, &areas, &event, 1, NULL).error, EBADMSG);
+	}
+	areas.aux_size = 65536;
+	areas.event = 0;
+	ck_assert_int_eq(keeper_ask(peer, &areas, &event, 1, NULL).error, EINVAL);
+	areas.event = 7;
+	areas.n_cpus = 0;
+	ck_assert_int_eq(keeper_ask(peer, &areas, NULL, 0, NULL).error, EINVAL);
+	r.type = PP_KEEP_AREAS_HELD;
+	ck_assert_uint_eq(keeper_ask(peer, &r, NULL, 0, NULL).n_areas, 0);
+	close(null);
+	close(event);
 }
 END_TEST
 
@@ -529,6 +585,7 @@ int main(void)
 	tcase_add_test(t, malformed);
 	tcase_add_test(t, another_version);
 	tcase_add_test(t, nothing_kept);
+	tcase_add_test(t, no_areas);
 	tcase_add_test(t, slow_peer);
 	tcase_add_test(t, too_many);
 	tcase_add_test(t, strangers);

@@ -63,6 +63,18 @@ static void good_breakpoint(void)
 	source->bp_type = 2;
 }
 
+static void good_aux(void)
+{
+	good_create();
+	strcpy(spec->event, "intel_pt//");
+	source->kind = PP_SOURCE_AUX;
+	source->type = 9;
+	source->config = 0x400e601;
+	source->exclude = PP_EXCLUDE_KERNEL;
+	strcpy(source->text, "intel_pt//");
+	spec->flags |= PP_EVENT_AUX;
+}
+
 static void add_argument(void)
 {
 	struct pp_probe_arg *a = &source->args[source->n_args];
@@ -247,7 +259,7 @@ START_TEST(orders)
 {
 	SPOIL(good_tracepoint, order.abi++);
 	SPOIL(good_tracepoint, order.type = 0);
-	SPOIL(good_tracepoint, order.type = PP_ORDER_DESCRIBE + 1);
+	SPOIL(good_tracepoint, order.type = PP_ORDER_AUX + 1);
 
 	memset(&order, 0, sizeof(order));
 	order.abi = PP_ORDER_ABI;
@@ -267,7 +279,7 @@ END_TEST
 /* An order has only the bytes that its type needs, and the engine reads no others. */
 START_TEST(lengths)
 {
-	for (uint32_t type = 0; type <= PP_ORDER_DESCRIBE + 1; type++) {
+	for (uint32_t type = 0; type <= PP_ORDER_AUX + 1; type++) {
 		bool has_parsed = type == PP_ORDER_CREATE || type == PP_ORDER_ADOPT ||
 				  type == PP_ORDER_CHANGE;
 
@@ -802,7 +814,8 @@ START_TEST(events)
 	SPOIL_EVENT(e.origin = 1ULL << 52);
 	SPOIL_EVENT(e.shares = e.id);
 	SPOIL_EVENT(e.recorder = 0);
-	SPOIL_EVENT(e.recorder = PP_RECORDER_PROBE + 1);
+	SPOIL_EVENT(e.recorder = PP_RECORDER_AUX + 1);
+	SPOIL_EVENT(e.recorder = PP_RECORDER_AUX);
 	SPOIL_EVENT(e.header_size = PP_RING_PAGE - 1);
 	SPOIL_EVENT(e.header_size = UINT32_MAX);
 	SPOIL_EVENT(e.spill_size = PP_SPILL_SIZE_MAX + 1);
@@ -811,6 +824,42 @@ START_TEST(events)
 	SPOIL_EVENT(e.set = 0);
 	SPOIL_EVENT(e.paused = 2);
 	SPOIL_EVENT(e.spec.name[0] = '.');
+}
+END_TEST
+
+START_TEST(aux)
+{
+	ALLOW(good_aux, spec->flags |= PP_EVENT_CONFIGURED);
+	ALLOW(good_aux, spec->data_size = PP_AUX_SIZE_MAX);
+	SPOIL(good_aux, spec->data_size = 2 * PP_AUX_SIZE_MAX);
+	SPOIL(good_aux, spec->flags &= ~PP_EVENT_AUX);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_AUX);
+	SPOIL(good_aux, order.parsed.n_sources = 2,
+	      order.parsed.sources[1] = order.parsed.sources[0]);
+	SPOIL(good_aux, source->type = PERF_TYPE_BREAKPOINT);
+	SPOIL(good_aux, source->type = 1U << 16);
+	SPOIL(good_aux, source->precise_ip = 1);
+	SPOIL(good_aux, source->bp_type = 1);
+	SPOIL(good_aux, source->any_cpu = 2);
+	SPOIL(good_aux, source->exclude = 1U << 31);
+	SPOIL(good_aux, strcpy(source->system, "sched"));
+	SPOIL(good_aux, source->offset = 1);
+	SPOIL(good_aux, spec->period = 1);
+	SPOIL(good_aux, spec->max_rate = 1);
+	SPOIL(good_aux, spec->samples = 1);
+	SPOIL(good_aux, strcpy(spec->filter, "pid == 1"));
+	SPOIL(good_aux, spec->flags |= PP_EVENT_CALLCHAIN);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_WAKEUP);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_TRIGGER);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_ADOPTED);
+	SPOIL(good_aux, spec->flags |= 10U << PP_EVENT_CHECKPOINT_SHIFT);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_PROGRAM, order.what = 3);
+
+	SPOIL(good_cpus, order.type = PP_ORDER_AUX, order.id = 0);
+	SPOIL(good_cpus, order.type = PP_ORDER_AUX, memset(&spec->cpus, 0, sizeof(spec->cpus)));
+	ALLOW(good_cpus, order.type = PP_ORDER_AUX);
+	SPOIL(good_cpus, order.type = PP_ORDER_AUX; for (unsigned cpu = 0; cpu <= PP_SIDEBAND_CPUS;
+							 cpu++) pp_cpumask_set(&spec->cpus, cpu));
 }
 END_TEST
 
@@ -900,6 +949,7 @@ int main(void)
 	tcase_add_test(t, rights);
 	tcase_add_test(t, events);
 	tcase_add_test(t, sidebands);
+	tcase_add_test(t, aux);
 	tcase_add_test(t, cpumasks);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -545,6 +545,19 @@ static void fill_descriptors_reply(union pp_body *b)
 	b->descriptors_reply.size = 240;
 }
 
+static void fill_auxtrace_request(union pp_body *b)
+{
+	b->auxtrace_request.which.id = 4711;
+	b->auxtrace_request.first = 3;
+}
+
+static void fill_auxtrace_reply(union pp_body *b)
+{
+	b->auxtrace_reply.total = 8;
+	b->auxtrace_reply.cpu = 5;
+	b->auxtrace_reply.size = 65768;
+}
+
 static const struct vector {
 	const char *file;
 	uint16_t opcode;
@@ -578,6 +591,8 @@ static const struct vector {
 	{ "reload-reply", PP_OP_RELOAD | PP_OP_REPLY, 10, 0, fill_reload_reply },
 	{ "cpus-request", PP_OP_CPUS, 11, 0, fill_cpus_request },
 	{ "cpus-reply", PP_OP_CPUS | PP_OP_REPLY, 11, 0, fill_cpus_reply },
+	{ "auxtrace-request", PP_OP_AUXTRACE, 24, 0, fill_auxtrace_request },
+	{ "auxtrace-reply", PP_OP_AUXTRACE | PP_OP_REPLY, 24, 1, fill_auxtrace_reply },
 	{ "sideband-request", PP_OP_SIDEBAND, 12, 0, fill_sideband_request },
 	{ "sideband-reply", PP_OP_SIDEBAND | PP_OP_REPLY, 12, 1, fill_sideband_reply },
 	{ "trigger-request", PP_OP_TRIGGER, 13, 0, fill_trigger_request },
@@ -967,10 +982,10 @@ START_TEST(operations_are_found)
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_ADOPT)->right, PP_RIGHT_W);
 	ck_assert_int_eq(pp_operation_by_number(PP_OP_CLAIM)->right, PP_RIGHT_W);
 	ck_assert_ptr_null(pp_operation_by_number(0));
-	ck_assert_ptr_null(pp_operation_by_number(24));
+	ck_assert_ptr_null(pp_operation_by_number(25));
 	ck_assert_ptr_null(pp_operation_by_number(PP_OP_DELETE | PP_OP_REPLY));
 	ck_assert_ptr_null(pp_message_by_opcode(0));
-	ck_assert_ptr_null(pp_message_by_opcode(24 | PP_OP_REPLY));
+	ck_assert_ptr_null(pp_message_by_opcode(25 | PP_OP_REPLY));
 }
 END_TEST
 

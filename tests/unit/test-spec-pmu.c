@@ -38,6 +38,9 @@ static const char *const files[][2] = {
 	{ "uncore_imc_10/format/event", "config:0-7" },
 	{ "uncore_imc_10/events/cas-reads", "event=0x5" },
 	{ "power/type", "30" },
+	{ "arm_spe_0/type", "40" },
+	{ "arm_spe_0/cpumask", "0-3" },
+	{ "arm_spe_0/format/ts_enable", "config:0" },
 	{ "power/cpumask", "0" },
 	{ "software/type", "1" },
 	{ "uprobe/type", "8" },
@@ -119,11 +122,13 @@ START_TEST(terms)
 		{ "software/config=0x3/", 1, 3, 0, 0, GUEST, 0 },
 		{ "mem-loads:u", 4, 0x1cd, 3, 0, NOT_USER, 0 },
 		{ "uncore_imc_10/cas-reads/", 22, 5, 0, 0, 0, 1 },
+		{ "arm_spe_0/ts_enable=1/", 40, 1, 0, 0, 0, 1 },
+		{ "arm_spe_0//k", 40, 0, 0, 0, PP_EXCLUDE_USER | PP_EXCLUDE_HV, 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pp_source want = {
-			.kind = PP_SOURCE_SAMPLING,
+			.kind = cases[i].type == 40 ? PP_SOURCE_AUX : PP_SOURCE_SAMPLING,
 			.type = cases[i].type,
 			.config = cases[i].config,
 			.config1 = cases[i].config1,
@@ -168,7 +173,7 @@ START_TEST(refusals)
 {
 	expect_refusal(
 		"nope/event=1/", -ENOENT,
-		"PMU 'nope', which this machine lacks: it has cpu, cpu_atom, power, software, "
+		"PMU 'nope', which this machine lacks: it has arm_spe_0, cpu, cpu_atom, power, software, "
 		"typeless, uncore_imc_0, uncore_imc_10");
 	expect_refusal(
 		"cpu/nope/", -ENOENT,

@@ -86,8 +86,8 @@ const struct verb_option make_events_options[] = {
 	{ 'a', "all-cpus", NULL, "record on all online CPUs; the default",
 	  TAKE_FLAG(struct make_events, all_cpus) },
 	{ 'm', "mmap-pages", "SIZE",
-	  "the buffer of each CPU: a number of pages, or a size with B, K, M, G; rounded up to a "
-	  "power of two; default: 512K",
+	  "the buffer of each CPU, or its AUX area: a number of pages, or a size with B, K, M, G; "
+	  "rounded up to a power of two; default: 512K",
 	  TAKE_VALUE(struct make_events, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
 	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
 	{ 'c', "count", "PERIOD", "sampling: a record every PERIOD events", .take = take_rate,

@@ -44,6 +44,8 @@ static const char *recorder_name(const struct perfpersist_info *info)
 		return "overflow";
 	case PERFPERSIST_RECORDER_PROBE:
 		return "probe";
+	case PERFPERSIST_RECORDER_AUX:
+		return "aux";
 	}
 	return "unknown";
 }

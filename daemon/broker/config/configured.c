@@ -342,6 +342,9 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	}
 	if (w->is_trigger)
 		wanted.flags |= PP_EVENT_TRIGGER;
+	/* An outline does not know which PMUs have AUX areas; the text is compared, too. */
+	if (e->truth.spec.flags & PP_EVENT_AUX)
+		wanted.flags |= PP_EVENT_AUX;
 	if (!can_change(p, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e) ||
 	    !resolve_is_same_target(&p->request, &e->target)) {
 		replace(p, w, e);
@@ -350,7 +353,9 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	what = event_find_changes(&e->truth.spec, &wanted);
 	if (wanted.period == 0 && has_default_period(p, w, &e->truth.spec))
 		what &= ~PP_CHANGE_PERIOD;
-	if (what)
+	if (what && e->truth.spec.flags & PP_EVENT_AUX)
+		replace(p, w, e); /* AUX areas cannot be changed */
+	else if (what)
 		change(p, w, e, what);
 }
 

@@ -26,7 +26,7 @@ static void tell(struct job *job, int error, const char *sentence)
 		job->waiter->done(job->waiter, &outcome);
 }
 
-static void tell_sideband(struct job *job, const struct pp_answer *answer)
+static void tell_descriptors(struct job *job, const struct pp_answer *answer)
 {
 	struct outcome outcome = { .cpus = &answer->event.rings };
 
@@ -390,7 +390,8 @@ void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answ
 		joined(l, job, answer);
 		break;
 	case PP_ORDER_SIDEBAND:
-		tell_sideband(job, answer);
+	case PP_ORDER_AUX:
+		tell_descriptors(job, answer);
 		break;
 	case PP_ORDER_ARM:
 	case PP_ORDER_DISARM:

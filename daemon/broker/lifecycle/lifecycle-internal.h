@@ -23,7 +23,7 @@ struct job {
 static inline bool order_is_aside(const struct order *order)
 {
 	return order->type == PP_ORDER_CPUS || order->type == PP_ORDER_HANDOUT ||
-	       order->type == PP_ORDER_DESCRIBE ||
+	       order->type == PP_ORDER_DESCRIBE || order->type == PP_ORDER_AUX ||
 	       (order->type >= PP_ORDER_ARM && order->type <= PP_ORDER_RELEASE);
 }
 

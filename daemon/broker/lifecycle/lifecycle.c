@@ -514,6 +514,20 @@ int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint3
 	return 0;
 }
 
+int lifecycle_aux(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
+		  struct pp_fds *fds, struct waiter *waiter)
+{
+	struct pp_spec spec = { .cpus = *cpus };
+	struct job *job;
+	int r = job_new_aside(l, PP_ORDER_AUX, e, &spec, 0, &job);
+
+	if (r < 0)
+		return r;
+	job->order.fds = fds;
+	job_submit(l, job, e, waiter);
+	return 0;
+}
+
 int lifecycle_rights(struct lifecycle *l, const struct namespace *ns)
 {
 	struct pp_spec spec = {

@@ -16,8 +16,8 @@ struct outcome {
 	int error;		   /* 0, or a positive errno value */
 	const char *sentence;	   /* with an error: the message */
 	const struct event *event; /* that was made, changed or deleted; NULL: it is gone already */
-	const struct pp_cpumask
-		*cpus;	/* on success of a sideband order: the CPUs with a descriptor */
+	/* on success of an order for sideband or AUX areas: the CPUs with a descriptor */
+	const struct pp_cpumask *cpus;
 	uint32_t total; /* lifecycle_hand_out: descriptors there are */
 };
 
@@ -168,6 +168,10 @@ int lifecycle_release(struct lifecycle *l, uint64_t id, struct waiter *waiter);
  */
 int lifecycle_sideband(struct lifecycle *l, const struct pp_cpumask *cpus, uint32_t what,
 		       struct pp_fds *fds, struct waiter *waiter);
+
+/* The same for the perf events that trace into e's AUX areas there. e is not a second name. */
+int lifecycle_aux(struct lifecycle *l, struct event *e, const struct pp_cpumask *cpus,
+		  struct pp_fds *fds, struct waiter *waiter);
 
 /* The error message for such a result, about ns/name. */
 void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const char *name,

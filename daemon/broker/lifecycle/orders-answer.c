@@ -153,13 +153,15 @@ static bool fds_are_good(const struct orders *o, const struct order *order)
 	const struct pp_cpumask *cpus = &o->in.event.rings;
 	size_t due = 0;
 
+	bool by_cpu = order->type == PP_ORDER_SIDEBAND || order->type == PP_ORDER_AUX;
+
 	if (o->in.type == PP_ANSWER_DONE &&
 	    (order->type == PP_ORDER_ADOPT || order->type == PP_ORDER_DESCRIBE))
 		return o->fds.n == 1;
 	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_HANDOUT)
 		return o->fds.n ==
 		       MIN(o->in.total - MIN(o->in.total, order->what), (uint32_t)PP_FDS_MAX);
-	if (order->type != PP_ORDER_SIDEBAND || o->in.type != PP_ANSWER_DONE)
+	if (!by_cpu || o->in.type != PP_ANSWER_DONE)
 		return o->fds.n == 0;
 	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++) {
 		if (cpus->bits[i] & ~order->spec->cpus.bits[i])

@@ -161,7 +161,7 @@ static bool check_sources(struct request *req, const struct pp_spec *spec)
 		       c->uid, spec->event);
 	else if (!is_tracepoint && parsed->sources[0].kind != PP_SOURCE_SAMPLING)
 		refuse(req, EOPNOTSUPP,
-		       "'%.100s' is a probe; only tracepoints and events that are counted and sampled "
+		       "'%.100s' is a probe, or traces by itself; only tracepoints and events that are counted and sampled "
 		       "can be adopted. Create it instead.",
 		       spec->event);
 	else

@@ -69,6 +69,13 @@ void request_change(struct request *req, const struct pp_msg_change_request *req
 		       e->creator, e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}
+	if (e->truth.spec.flags & PP_EVENT_AUX) {
+		refuse(req, EOPNOTSUPP,
+		       "%s/%s traces into AUX areas, which cannot be changed while it does; delete it "
+		       "and create it anew.",
+		       e->truth.spec.ns, e->truth.spec.name);
+		return;
+	}
 	r = request->what & PP_CHANGE_PERIOD ? machine_read(&machine) : 0;
 	if (r < 0) {
 		refuse(req, EIO, "The daemon cannot find out what this machine allows: %s.",

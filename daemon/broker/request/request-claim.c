@@ -40,6 +40,11 @@ static bool can_be_claimed(struct request *req, const struct event *e)
 		       "%s/%s is a trigger, or has a BPF program of its creator's, and cannot be "
 		       "claimed; delete it instead.",
 		       t->spec.ns, t->spec.name);
+	else if (t->spec.flags & PP_EVENT_AUX)
+		refuse(req, EOPNOTSUPP,
+		       "%s/%s traces into AUX areas, which only the keeper has, and cannot be claimed; "
+		       "delete it instead.",
+		       t->spec.ns, t->spec.name);
 	else if (t->paused)
 		refuse(req, EBUSY,
 		       "%s/%s is paused, and nobody could resume it any more; resume it, and claim "

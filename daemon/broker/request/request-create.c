@@ -147,23 +147,23 @@ static bool answer_undone(struct request *req, struct pending *p, const struct e
 	return true;
 }
 
-/* The event records. If it cannot be written down for the next boot, it is deleted again. */
-static bool answer_boot(struct request *req, struct pending *p, const struct event *e)
+/* Deletes the event again, and gives this reason for it. True: that is answered. */
+static bool undo(struct request *req, struct pending *p, const struct event *e, int error,
+		 const char *sentence)
 {
-	char sentence[PP_SENTENCE_SIZE] = "";
 	struct service *s = p->service;
-	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
-	int undone, r = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
+	char *reason = strdup(sentence);
+	int undone;
 
-	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
-	if (r >= 0 && req->peer)
-		request_reply_event(req, e);
-	peer_claim_owe(&p->claim, waited);
-	if (r >= 0)
+	free(p->data);
+	p->data = reason;
+	if (!reason) {
+		if (req->peer)
+			refuse(req, ENOMEM, "The daemon has no memory for the request; try again.");
 		return true;
+	}
 	p->answer = answer_undone;
-	p->count = -r;
-	memcpy(p->data, sentence, sizeof(sentence));
+	p->count = (uint32_t)error;
 	undone = lifecycle_delete(s->lifecycle,
 				  registry_by_id(&s->lifecycle->registry, e->truth.id), &p->waiter);
 	if (undone >= 0)
@@ -172,6 +172,59 @@ static bool answer_boot(struct request *req, struct pending *p, const struct eve
 		  "%s/%s cannot be deleted just now, and stays: %s.", e->truth.spec.ns,
 		  e->truth.spec.name, strerror(-undone));
 	return answer_undone(req, p, e);
+}
+
+/* The event records. If it cannot be written down for the next boot, it is deleted again. */
+static bool answer_boot(struct request *req, struct pending *p, const struct event *e)
+{
+	char sentence[PP_SENTENCE_SIZE] = "";
+	struct service *s = p->service;
+	uint64_t since = pp_clock_ns(CLOCK_MONOTONIC), waited;
+	int r = s->boot(s->userdata, e, p->data, sentence, sizeof(sentence));
+
+	waited = pp_clock_ns(CLOCK_MONOTONIC) - since;
+	if (r >= 0 && req->peer)
+		request_reply_event(req, e);
+	peer_claim_owe(&p->claim, waited);
+	return r >= 0 || undo(req, p, e, -r, sentence);
+}
+
+/* The areas of the event that was created are there, or cannot be. */
+static void traced(struct aux_wait *wait, int error, const char *sentence)
+{
+	struct pending *p = (struct pending *)((char *)wait - offsetof(struct pending, aux));
+	struct registry *registry = &p->service->lifecycle->registry;
+	struct event *e = registry_by_id(registry, p->created);
+	struct outcome outcome = { .error = error, .sentence = sentence, .event = e };
+	struct request req = {
+		.service = p->service,
+		.peer = p->claim.peer,
+		.header = &p->header,
+	};
+
+	if (error && e) {
+		if (undo(&req, p, e, error, sentence))
+			request_go_on(p, NULL);
+		return;
+	}
+	if (!e) {
+		outcome.error = ENOENT;
+		outcome.sentence = "The event has been deleted meanwhile.";
+	}
+	request_go_on(p, &outcome);
+}
+
+/* The event is there. The reply comes when it traces. */
+static bool answer_aux(struct request *req _unused_, struct pending *p, const struct event *e)
+{
+	struct event *owner = lifecycle_target(p->service->lifecycle, (struct event *)e);
+
+	p->answer = p->then;
+	p->created = e->truth.id;
+	p->aux.id = owner ? owner->truth.id : e->truth.id;
+	p->aux.done = traced;
+	auxtrace_wait(p->service->auxtrace, &p->aux);
+	return false;
 }
 
 /* Waits for the order. With --boot, keeps a copy of the request. */
@@ -205,6 +258,10 @@ static void create(struct request *req, const struct pp_msg_create_request *requ
 
 	if (!p)
 		return;
+	if (spec->flags & PP_EVENT_AUX) {
+		p->then = p->answer;
+		p->answer = answer_aux;
+	}
 	if (equal)
 		r = lifecycle_alias(s->lifecycle, equal, spec, &p->waiter);
 	resolve_target(request, spec, &target);
@@ -257,6 +314,13 @@ bool request_resolve(struct request *req, const struct pp_msg_create_request *re
 				     sizeof(sentence));
 	if (r < 0) {
 		refuse(req, -r, "%s", sentence);
+		return false;
+	}
+	if (trigger && ret->flags & PP_EVENT_AUX) {
+		refuse(req, EINVAL,
+		       "'%.100s' traces into AUX areas and makes no records, so nothing can fire with "
+		       "them; take another event.",
+		       ret->event);
 		return false;
 	}
 	ret->owner = named.owner;

@@ -42,6 +42,7 @@ void request_reply_event(struct request *req, const struct event *e);
  * starts when the peer has read it. */
 bool request_has_opening(const struct request *req);
 bool request_has_sideband(const struct request *req);
+bool request_has_auxtrace(const struct request *req);
 
 /* A request that is answered when an order completes: with the event, unless `answer` is set. */
 struct pending {
@@ -53,13 +54,20 @@ struct pending {
 	 * whether the request is finished; otherwise it waits for another order, and p may be freed
 	 * by now. */
 	bool (*answer)(struct request *req, struct pending *p, const struct event *e);
+	/* CREATE of an event with AUX areas: what answers when it traces, and its id. */
+	bool (*then)(struct request *req, struct pending *p, const struct event *e);
+	uint64_t created;
 	void *data; /* for `answer`; freed with it */
 	struct tree_stat stat;
 	uint32_t count; /* for `answer`; of descriptors that are handed out: how many there are */
+	struct aux_wait aux; /* of an event with AUX areas: until it traces */
 };
 
 /* Claims the request; or refuses it and returns NULL. */
 struct pending *request_wait(struct request *req);
+
+/* Goes on as if an order had completed; NULL: that is answered already. May free p. */
+void request_go_on(struct pending *p, const struct outcome *outcome);
 
 /* Handles the return value of an order (see lifecycle.h); 0: nothing to do. On error refuses the
  * request and frees p. */
@@ -97,4 +105,5 @@ void request_adopt(struct request *req, const struct pp_msg_create_request *requ
 void request_attach(struct request *req, const struct pp_msg_attach_request *request);
 void request_claim(struct request *req, const struct pp_msg_claim_request *request);
 void request_descriptors(struct request *req, const struct pp_msg_name *request);
+void request_auxtrace(struct request *req, const struct pp_msg_auxtrace_request *request);
 void request_sideband(struct request *req, const struct pp_msg_sideband_request *request);

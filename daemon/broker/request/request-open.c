@@ -33,7 +33,7 @@ struct opening {
 static void fill_page(const struct pp_event *t, uint32_t first, bool copies,
 		      struct pp_msg_open_reply *reply)
 {
-	uint64_t size = pp_ring_size(t->header_size, t->spec.data_size, t->spill_size);
+	uint64_t size = pp_ring_size(t->header_size, pp_spec_ring_data(&t->spec), t->spill_size);
 	uint32_t max = PP_FDS_MAX;
 
 	reply->total = reply->count = 0;
@@ -256,7 +256,7 @@ static void open_copies(struct request *req, const struct pp_msg_open_request *r
 	struct service *s = req->service;
 	struct opening *o;
 
-	if (request_has_opening(req) || request_has_sideband(req)) {
+	if (request_has_opening(req) || request_has_sideband(req) || request_has_auxtrace(req)) {
 		peer_defer(req->peer);
 		return;
 	}

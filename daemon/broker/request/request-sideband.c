@@ -161,7 +161,7 @@ void request_sideband(struct request *r, const struct pp_msg_sideband_request *r
 
 	if (!request_is_synced(r) || !check(r, request) || !may(r))
 		return;
-	if (request_has_opening(r) || request_has_sideband(r)) {
+	if (request_has_opening(r) || request_has_sideband(r) || request_has_auxtrace(r)) {
 		peer_defer(r->peer);
 		return;
 	}

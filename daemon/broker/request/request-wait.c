@@ -37,6 +37,14 @@ static void pending_done(struct waiter *waiter, const struct outcome *outcome)
 		pending_free(p);
 }
 
+void request_go_on(struct pending *p, const struct outcome *outcome)
+{
+	if (outcome)
+		pending_done(&p->waiter, outcome);
+	else
+		pending_free(p);
+}
+
 struct pending *request_wait(struct request *r)
 {
 	struct pending *p = calloc(1, sizeof(*p));

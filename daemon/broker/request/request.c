@@ -280,6 +280,9 @@ void request_handle(void *userdata, struct peer *peer, const struct pp_header *h
 	case PP_OP_SIDEBAND:
 		request_sideband(&r, &body->sideband_request);
 		break;
+	case PP_OP_AUXTRACE:
+		request_auxtrace(&r, &body->auxtrace_request);
+		break;
 	case PP_OP_TRIGGER:
 		request_trigger(&r, &body->trigger_request);
 		break;

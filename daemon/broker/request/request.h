@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "daemon/broker/auxtrace/auxtrace.h"
 #include "daemon/broker/config/config.h"
 #include "daemon/broker/edge/peer.h"
 #include "daemon/broker/handout/copies.h"
@@ -41,6 +42,8 @@ struct service {
 	struct opening *openings; /* requests that wait for copies */
 	struct sideband *sideband;
 	struct asking_sideband *sidebands; /* requests that wait for it */
+	struct auxtrace *auxtrace;
+	struct asking_auxtrace *auxtraces; /* requests that wait for copies of AUX areas */
 
 	struct adoption *adoptions; /* that are under way */
 

@@ -230,8 +230,7 @@ static void on_answered(void *userdata, enum pp_keep_type type, const struct pp_
 		memset(s->held, 0, sizeof(s->held));
 		s->look = true;
 		break;
-	case PP_KEEP_LIMIT:
-	case PP_KEEP_END:
+	default: /* nothing to remember, or not asked here */
 		break;
 	}
 	sideband_continue(s);

@@ -37,7 +37,8 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 		cpus = &online;
 	}
 	*ret = count_cpus(cpus ? cpus : &spec->cpus) *
-	       (spec->data_size + HEADER_ESTIMATE + SPILL_ESTIMATE);
+	       (pp_spec_ring_data(spec) + pp_spec_aux_memory(spec) + HEADER_ESTIMATE +
+		SPILL_ESTIMATE);
 	return 0;
 }
 

@@ -287,6 +287,38 @@ static uint64_t rate_limit(uint64_t wanted)
 	return MIN(wanted, (1ULL << 48) - 1);
 }
 
+/* What a client can ask for of records; AUX areas have none. */
+#define OF_RECORDS                                                              \
+	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
+	 PP_EVENT_CHECKPOINT | PP_EVENT_PROGRAM)
+
+static int take_aux(struct draft *d)
+{
+	const struct pp_msg_create_request *q = d->request;
+
+	if (count_kind(d->parsed, PP_SOURCE_AUX) == 0)
+		return 0;
+	if (d->parsed->n_sources > 1)
+		return refuse(d, -EINVAL,
+			      "'%.100s' are several events, and one that traces into AUX areas is "
+			      "alone under its name; create one for each.",
+			      d->spec.event);
+	if (q->flags & OF_RECORDS || q->period || q->max_rate || q->max_stack || *d->spec.filter)
+		return refuse(
+			d, -EINVAL,
+			"'%.100s' traces by itself and makes no records, so it takes no filter, "
+			"period, rate, call chains, wakeups, checkpoints or program; leave that "
+			"out.",
+			d->spec.event);
+	if (d->spec.data_size > PP_AUX_SIZE_MAX)
+		return refuse(d, -EINVAL,
+			      "An AUX area of %" PRIu64 " bytes per CPU is more than the %llu that "
+			      "can be copied at once; ask for less.",
+			      d->spec.data_size, PP_AUX_SIZE_MAX);
+	d->spec.flags |= PP_EVENT_AUX;
+	return 0;
+}
+
 static int take_manner(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
@@ -307,6 +339,8 @@ static int take_manner(struct draft *d)
 	d->spec.max_rate = rate_limit(d->request->max_rate);
 	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) > 0)
 		return take_period(d, period, flags);
+	if (d->spec.flags & PP_EVENT_AUX)
+		return 0;
 	return period || flags & PP_EVENT_FREQ ? refuse_sampling(d, flags) : 0;
 }
 
@@ -413,6 +447,8 @@ int resolve(const struct pp_msg_create_request *request, const struct machine *m
 		r = take_buffer(&d, request->data_size, max_buffer);
 	if (r >= 0)
 		r = take_selections(&d, filtered);
+	if (r >= 0)
+		r = take_aux(&d);
 	if (r >= 0)
 		r = take_manner(&d);
 	if (r >= 0)

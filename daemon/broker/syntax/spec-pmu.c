@@ -123,6 +123,18 @@ static int check_software(struct spec_parser *p, const struct pp_source *s)
 		p->quote);
 }
 
+/* PMUs that trace into AUX areas. The kernel says of none that it does, before one is mapped. */
+static bool has_aux(const char *pmu)
+{
+	static const char *const globs[] = { "intel_pt", "intel_bts", "arm_spe_*", "cs_etm",
+					     "hisi_ptt*" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
+		if (pp_glob_match(globs[i], pmu))
+			return true;
+	return false;
+}
+
 static void cleanup_pmu(struct pmu *pmu)
 {
 	close_fd(pmu->fd);
@@ -154,6 +166,8 @@ static int add_event(struct spec_parser *p, const char *name, const char *terms,
 	if (r < 0)
 		return r;
 	s.any_cpu = exists(pmu.fd, "", "cpumask");
+	if (has_aux(name))
+		s.kind = PP_SOURCE_AUX;
 	/*
 	 * Only processors' own PMUs (they have `cpus`, or the oldest types) support guest
 	 * modifiers. The others refuse them, and perf drops its default for them.

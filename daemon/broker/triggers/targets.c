@@ -25,10 +25,14 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /* The second set of rings is charged to the event's creator, so nobody but root spends another's
- * memory. Second names have no rings of their own, and what fires goes on recording. */
+ * memory. Second names have no rings of their own, and what fires goes on recording. There is no
+ * second AUX area; tracing can only be stopped. */
 bool triggers_match(const struct event *trigger, const struct event *e)
 {
 	uint32_t creator = trigger->truth.spec.creator;
+
+	if (e->truth.spec.flags & PP_EVENT_AUX && trigger->trigger.action != PP_ACTION_PAUSE)
+		return false;
 
 	return targets_is_trigger(trigger) && !targets_is_trigger(e) && trigger->ns == e->ns &&
 	       !e->truth.shares && (creator == 0 || creator == e->truth.spec.creator) &&

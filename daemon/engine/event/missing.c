@@ -15,7 +15,7 @@ static bool has_counters(const struct pp_event *event, const struct pp_parsed *p
 	if (event->spec.flags & PP_EVENT_ADOPTED || target_is_task(target))
 		return false;
 	for (uint32_t i = 0; i < parsed->n_sources; i++)
-		if (parsed->sources[i].kind == PP_SOURCE_SAMPLING)
+		if (pp_source_counts(&parsed->sources[i]))
 			return true;
 	return false;
 }

@@ -437,7 +437,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.fd = p->rings.outer,
 		.ringless_fd = p->ringless,
 		.header_size = e->header_size,
-		.data_size = e->spec.data_size,
+		.data_size = pp_spec_ring_data(&e->spec),
 		.spill_size = e->spill_size,
 		.nests = sources_nest(&p->sources),
 		.cpu = p->rings.cpu,

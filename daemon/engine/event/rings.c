@@ -25,7 +25,7 @@ uint64_t rings_pages(uint64_t bytes)
 
 static uint64_t ring_size(const struct pp_event *event)
 {
-	return pp_ring_size(event->header_size, event->spec.data_size, event->spill_size);
+	return pp_ring_size(event->header_size, pp_spec_ring_data(&event->spec), event->spill_size);
 }
 
 uint64_t rings_memory(const struct pp_event *event)
@@ -34,7 +34,7 @@ uint64_t rings_memory(const struct pp_event *event)
 
 	for (size_t i = 0; i < ARRAY_SIZE(event->rings.bits); i++)
 		n += __builtin_popcountll(event->rings.bits[i]);
-	return n * rings_pages(ring_size(event));
+	return n * (rings_pages(ring_size(event)) + pp_spec_aux_memory(&event->spec));
 }
 
 static void read_boot_id(uint8_t ret[16])
@@ -56,7 +56,7 @@ static void fill_header(struct pp_ring_header *h, const struct pp_event *event, 
 	h->magic = PP_RING_MAGIC;
 	h->version = PP_RING_VERSION;
 	h->header_size = event->header_size;
-	h->data_size = event->spec.data_size;
+	h->data_size = pp_spec_ring_data(&event->spec);
 	h->spill_size = event->spill_size;
 	h->cpu = cpu;
 	h->event_id = event->origin;

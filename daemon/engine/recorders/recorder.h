@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A recorder: a program that turns a source's events into records in the rings, and the links that
- * make it run. There are four: generic.c (tracepoints, emitted from the format), hot.c (tracepoints
+ * make it run. There are five: generic.c (tracepoints, emitted from the format), hot.c (tracepoints
  * with a tp_btf program of their own), overflow.c (sampling events), probe.c (kprobes and uprobes,
- * emitted). None knows names, pins or users.
+ * emitted), aux.c (the PMU traces by itself, and no program writes records). None knows names, pins
+ * or users.
  *
  * The kernel never calls the recording program itself but its entry: a program of two instructions
  * that tail-calls it through a slot of a PROG_ARRAY. A change of the event replaces the slot's
@@ -170,6 +171,10 @@ extern const struct recorder recorder_generic;
 extern const struct recorder recorder_hot;
 extern const struct recorder recorder_overflow;
 extern const struct recorder recorder_probe;
+extern const struct recorder recorder_aux;
+
+/* The attributes of the perf event that traces into an AUX area; disabled. */
+void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *ret);
 
 /* Whether recorder_hot, if it can record this tracepoint, misses no more of its events on this
  * kernel than the generic one. */

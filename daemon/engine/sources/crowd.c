@@ -45,7 +45,7 @@ static void name_place(const struct pp_spec *spec, const struct pp_source *term,
 		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->name, term->offset);
 	else if (term->kind == PP_SOURCE_UPROBE)
 		snprintf(ret, PLACE_SIZE, "%s+%" PRIu64, term->path, term->offset);
-	else if (term->kind == PP_SOURCE_SAMPLING)
+	else if (pp_source_counts(term))
 		snprintf(ret, PLACE_SIZE, "%u+%" PRIu64 "+%" PRIu64, term->type, term->config,
 			 term->type == PERF_TYPE_BREAKPOINT ? term->config1 : 0);
 }
@@ -256,7 +256,7 @@ static int check_place(const struct pp_event *event, const struct sources *s, si
 	uint32_t creator = event->spec.creator;
 	const struct source *source = &s->v[n];
 	bool is_bound = event->spec.flags & PP_EVENT_BOUND;
-	bool has_text = source->parsed->kind == PP_SOURCE_SAMPLING && !is_bound;
+	bool has_text = pp_source_counts(source->parsed) && !is_bound;
 	const char *text = has_text ? source->parsed->text : NULL;
 	char place[PLACE_SIZE];
 	uint64_t own, all, last[2] = {};

@@ -27,7 +27,7 @@ static int term_cpus(const struct pp_source *term, const struct pp_cpumask *cpus
 	int r;
 
 	*ret = *cpus;
-	if (term->kind != PP_SOURCE_SAMPLING || !term->any_cpu)
+	if (!pp_source_counts(term) || !term->any_cpu)
 		return 0;
 	r = pmu_cpus(term->type, &of_pmu);
 	if (r == -ENOENT)

@@ -164,7 +164,7 @@ static int resolve_one(const struct pp_spec *spec, const struct candidates *c, s
 	source_begin(spec, c->parsed, one->term, &s->tp[i], &s->v[i]);
 	if (one->term->kind == PP_SOURCE_TRACEPOINT)
 		r = read_tracepoint(one, &s->tp[i], f);
-	else if (one->term->kind != PP_SOURCE_SAMPLING)
+	else if (!pp_source_counts(one->term))
 		r = make_probe(one->term, &s->tp[i], f);
 	s->v[i].id = c->n > 1;
 	s->v[i].is_of_many = c->n > SYSCALL_MANY && source_is_optional(&s->v[i]);

@@ -18,8 +18,8 @@ static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
 	while (t->next < t->parsed->n_sources) {
 		const struct pp_source *term = &t->parsed->sources[t->next++];
 
-		if (recorder == PP_RECORDER_OVERFLOW
-			    ? term->kind == PP_SOURCE_SAMPLING
+		if (recorder == PP_RECORDER_OVERFLOW || recorder == PP_RECORDER_AUX
+			    ? pp_source_counts(term)
 			    : (term->kind == PP_SOURCE_KPROBE || term->kind == PP_SOURCE_UPROBE))
 			return term;
 	}
@@ -57,7 +57,8 @@ static int split_text(const struct source_record *record, struct tracepoint_name
 static const struct pp_source *restore_term(struct terms *t, const struct source_record *record,
 					    bool alone, struct tracepoint_name *ret)
 {
-	if (record->recorder == PP_RECORDER_OVERFLOW || record->recorder == PP_RECORDER_PROBE)
+	if (record->recorder == PP_RECORDER_OVERFLOW || record->recorder == PP_RECORDER_PROBE ||
+	    record->recorder == PP_RECORDER_AUX)
 		return next_term(t, record->recorder);
 	if (!alone)
 		return split_text(record, ret) < 0 ? NULL : tracepoint_term(t, ret);
@@ -84,7 +85,7 @@ static int restore_one(const struct pp_spec *spec, struct terms *t,
 	if (term->kind == PP_SOURCE_TRACEPOINT)
 		r = tracepoint_parse(name.system, name.name, record->format, record->format_size,
 				     source->tp);
-	else if (term->kind != PP_SOURCE_SAMPLING)
+	else if (!pp_source_counts(term))
 		r = probe_tracepoint(term, source->tp);
 	if (r < 0)
 		return fail(f, -r, "Cannot tell what '%s' of '%s/%s' records: %s.", term->text,

@@ -41,12 +41,14 @@ bool source_is_optional(const struct source *source)
 int source_plan(struct source *s, uint32_t only, struct failure *f)
 {
 	static const struct recorder *const all[] = { &recorder_hot, &recorder_generic,
-						      &recorder_overflow, &recorder_probe };
+						      &recorder_overflow, &recorder_probe,
+						      &recorder_aux };
 	static const uint32_t takes[] = {
 		[PP_RECORDER_GENERIC] = 1U << PP_SOURCE_TRACEPOINT,
 		[PP_RECORDER_TP_BTF] = 1U << PP_SOURCE_TRACEPOINT,
 		[PP_RECORDER_OVERFLOW] = 1U << PP_SOURCE_SAMPLING,
 		[PP_RECORDER_PROBE] = 1U << PP_SOURCE_KPROBE | 1U << PP_SOURCE_UPROBE,
+		[PP_RECORDER_AUX] = 1U << PP_SOURCE_AUX,
 	};
 	char text[PP_TP_NAME_SIZE * 2];
 	int r = -EOPNOTSUPP;
@@ -75,7 +77,7 @@ void source_begin(const struct pp_spec *spec, const struct pp_parsed *parsed,
 		.term = (uint32_t)(term - parsed->sources),
 		.filter = term->n_filter ? parsed->nodes + term->filter : NULL,
 		.n_filter = term->n_filter,
-		.tp = term->kind == PP_SOURCE_SAMPLING ? NULL : tp,
+		.tp = pp_source_counts(term) ? NULL : tp,
 	};
 }
 
@@ -144,7 +146,7 @@ uint64_t sources_work(const struct sources *s)
 
 static uint32_t chain_weight(const struct source *s)
 {
-	if (s->parsed->kind == PP_SOURCE_SAMPLING || !(s->spec->flags & PP_EVENT_CALLCHAIN))
+	if (pp_source_counts(s->parsed) || !(s->spec->flags & PP_EVENT_CALLCHAIN))
 		return 0;
 	return CHAIN_WEIGHT + (uint32_t)s->spec->stack_user / STACK_BYTES;
 }

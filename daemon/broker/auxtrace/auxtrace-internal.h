@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shared by auxtrace*.c only. */
+#pragma once
+
+#include "daemon/broker/auxtrace/auxtrace.h"
+
+/* ── auxtrace-order.c ── */
+
+/* The event with AUX areas that owns rings of this id, or NULL. */
+struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin);
+
+/* Whether the event has its area on each online CPU with a ring. */
+bool auxtrace_is_complete(const struct auxtrace *a, const struct event *e);
+
+/* Orders the perf events of the first event that lacks areas. Whether there was one. */
+bool auxtrace_order(struct auxtrace *a);
+
+/* The engine or the keeper cannot give the event an area: retried later. error: positive. */
+void auxtrace_refused(struct auxtrace *a, uint64_t id, int error, const char *sentence);
+
+/* ── auxtrace-take.c ── */
+
+/* Asks for the next copy. Whether there was one to ask for. */
+bool aux_takings_ask(struct auxtrace *a);
+void aux_takings_answered(struct auxtrace *a, const struct pp_keep_answer *answer,
+			  struct pp_fds *fds);
+/* The request at the keeper fails. */
+void aux_takings_break(struct auxtrace *a, int error);
+/* All others fail. */
+void aux_takings_end(struct auxtrace *a, int error);
+
+/* Those who wait for an event that traces now, cannot, or is gone. */
+void aux_waits_check(struct auxtrace *a);
+bool aux_waits_for(const struct auxtrace *a, uint64_t id);
+void aux_waits_end(struct auxtrace *a, uint64_t id, int error, const char *sentence);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Compares the registry with what the keeper holds, and fetches what is missing from the engine.
+ * Must not know the keeper. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/broker/auxtrace/auxtrace-internal.h"
+#include "daemon/broker/handout/tree.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+/* ── what is wanted ─────────────────────────────────────────────────────────────────────── */
+
+/* Second names have no areas of their own. */
+static bool owns_areas(const struct event *e)
+{
+	return e->truth.spec.flags & PP_EVENT_AUX && !e->truth.shares &&
+	       e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING;
+}
+
+struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin)
+{
+	const struct registry *r = &a->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (owns_areas(r->by_id[i]) && r->by_id[i]->truth.origin == origin)
+			return r->by_id[i];
+	return NULL;
+}
+
+/* The account is read anew each time. Where the kernel keeps none, all CPUs have the same
+ * generation. */
+static uint64_t generation_of(int account, unsigned cpu)
+{
+	struct pp_cpu_state state;
+
+	if (account < 0 || tree_cpus_read(account, cpu, &state) < 0)
+		return 0;
+	return state.generation;
+}
+
+/* A perf event dies with its CPU: an area of another generation is missing. */
+static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint64_t generation)
+{
+	for (size_t i = 0; i < a->n_held; i++)
+		if (a->held[i].is.event == origin && a->held[i].is.cpu == cpu)
+			return a->held[i].is.generation == generation;
+	return false;
+}
+
+/* Fills the page with the CPUs on which the event lacks its area. Whether there are any. */
+static bool find_missing(const struct auxtrace *a, const struct event *e, struct pp_cpumask *cpus,
+			 struct pp_keep_cpu *page, uint32_t *n)
+{
+	_cleanup_close_ int account = tree_cpus_open(a->registry);
+
+	*cpus = (struct pp_cpumask){};
+	*n = 0;
+	PP_CPUMASK_FOREACH(cpu, &e->truth.rings)
+	{
+		uint64_t generation;
+
+		if (!pp_cpumask_test(a->online, cpu) || *n == PP_SIDEBAND_CPUS)
+			continue;
+		generation = generation_of(account, cpu);
+		if (holds(a, e->truth.origin, cpu, generation))
+			continue;
+		page[(*n)++] = (struct pp_keep_cpu){ .cpu = cpu, .generation = generation };
+		pp_cpumask_set(cpus, cpu);
+	}
+	return *n > 0;
+}
+
+bool auxtrace_is_complete(const struct auxtrace *a, const struct event *e)
+{
+	struct pp_keep_cpu page[PP_KEEP_CPUS];
+	struct pp_cpumask cpus;
+	uint32_t n;
+
+	return !find_missing(a, e, &cpus, page, &n);
+}
+
+/* ── what is missing ────────────────────────────────────────────────────────────────────── */
+
+void auxtrace_refused(struct auxtrace *a, uint64_t id, int error, const char *sentence)
+{
+	struct event *e = registry_by_id(&a->lifecycle->registry, id);
+
+	/* Who has just created it is told, and need not read the log. */
+	if (e && e->aux_error != error && !aux_waits_for(a, id))
+		log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
+			  "%s/%s (id %" PRIu64 ") does not trace on all its CPUs; this is tried "
+			  "again: %s",
+			  e->truth.spec.ns, e->truth.spec.name, id, sentence);
+	if (e) {
+		e->aux_refused = true;
+		e->aux_error = error;
+		e->aux_lacks = a->asked_for;
+	}
+	aux_waits_end(a, id, error, sentence);
+}
+
+/* Keeps the CPUs with a descriptor. The others are offline. */
+static void keep_those(struct auxtrace *a, const struct pp_cpumask *cpus)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->n_page; i++)
+		if (pp_cpumask_test(cpus, a->page[i].cpu))
+			a->page[n++] = a->page[i];
+	a->n_page = n;
+}
+
+static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct auxtrace *a = (struct auxtrace *)waiter;
+
+	a->ordering = false;
+	if (outcome->error) {
+		/* Without an engine the order follows when it returns; without the event, never. */
+		if (outcome->error != EAGAIN && outcome->error != ENOENT)
+			auxtrace_refused(a, a->about, outcome->error, outcome->sentence);
+		return;
+	}
+	if (a->ordered_on != a->connection) {
+		pp_fds_close(&a->fds);
+		return;
+	}
+	keep_those(a, outcome->cpus);
+	if (a->n_page == 0)
+		auxtrace_refused(a, a->about, ENODEV,
+				 "The CPUs that it is to trace on are offline again.");
+}
+
+static bool order(struct auxtrace *a, struct event *e)
+{
+	int r;
+
+	if (!find_missing(a, e, &a->asked_for, a->page, &a->n_page))
+		return false;
+	a->about = e->truth.id;
+	a->origin = e->truth.origin;
+	a->ordered_on = a->connection;
+	a->waiter = (struct waiter){ .done = on_ordered };
+	a->ordering = true;
+	r = lifecycle_aux(a->lifecycle, e, &a->asked_for, &a->fds, &a->waiter);
+	if (r < 0)
+		a->ordering = false;
+	return r >= 0;
+}
+
+bool auxtrace_order(struct auxtrace *a)
+{
+	const struct registry *r = &a->lifecycle->registry;
+
+	if (a->ordering || !orders_is_up(a->lifecycle->orders))
+		return a->ordering;
+	for (size_t i = 0; i < r->n_settled; i++) {
+		struct event *e = r->by_id[i];
+
+		if (owns_areas(e) && !e->aux_refused && order(a, e))
+			return true;
+	}
+	return false;
+}

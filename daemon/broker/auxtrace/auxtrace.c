@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owns the known state of the keeper's AUX areas, and decides the next request to it.
+ * auxtrace-order.c compares and orders, auxtrace-take.c has those who wait.
+ */
+#include "daemon/broker/auxtrace/auxtrace.h"
+
+#include <string.h>
+
+#include "daemon/broker/auxtrace/auxtrace-internal.h"
+#include "daemon/broker/link/timer.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#define BACKOFF_MAX_USEC (5 * 1000 * 1000ULL)
+#define ATTEMPTS_SOON 5 /* attempts for which clients wait */
+#define ATTEMPTS_MAX 12 /* to reach a keeper from which nothing is wanted */
+
+static const char no_keeper[] =
+	"The keeper, which holds the areas that the PMU traces into, did not answer or is not running; "
+	"look at the daemon's log, and try again.";
+
+static bool is_wanted(const struct auxtrace *a)
+{
+	const struct registry *r = &a->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		if (r->by_id[i]->truth.spec.flags & PP_EVENT_AUX)
+			return true;
+	return false;
+}
+
+/* ── the way to the keeper ──────────────────────────────────────────────────────────────── */
+
+/* Facts about one connection do not hold for the next. */
+static void forget_connection(struct auxtrace *a)
+{
+	free(a->held);
+	a->held = NULL;
+	a->n_held = 0;
+	a->known = false;
+	a->connection++;
+	pp_fds_close(&a->fds);
+}
+
+static void try_later(struct auxtrace *a)
+{
+	a->attempts++;
+	a->waiting = true;
+	if (a->attempts == ATTEMPTS_SOON && is_wanted(a))
+		log_warning("Cannot reach the keeper at %s, which holds the AUX areas; retrying.",
+			    a->keeper.link.address.sun_path);
+	if (a->attempts >= ATTEMPTS_SOON) {
+		aux_takings_end(a, -EAGAIN);
+		aux_waits_end(a, 0, EAGAIN, no_keeper);
+	}
+	timer_start_backoff(a->retry, &a->backoff, BACKOFF_MAX_USEC);
+}
+
+static void reach(struct auxtrace *a)
+{
+	if (a->waiting)
+		return;
+	forget_connection(a);
+	if (keeper_connect(&a->keeper) < 0)
+		try_later(a);
+}
+
+static void on_ended(void *userdata)
+{
+	struct auxtrace *a = userdata;
+
+	if (a->n_held > 0)
+		log_warning(
+			"The keeper is gone, and with it what %zu AUX area%s held; %s made anew.",
+			a->n_held, a->n_held == 1 ? "" : "s",
+			a->n_held == 1 ? "it is" : "they are");
+	forget_connection(a);
+	aux_takings_break(a, -EAGAIN);
+	try_later(a);
+	if (!is_wanted(a) && a->gone)
+		a->gone(a->userdata);
+	auxtrace_continue(a);
+}
+
+static int on_rested(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	auxtrace_continue(userdata);
+	return 0;
+}
+
+static int on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct auxtrace *a = userdata;
+
+	a->waiting = false;
+	auxtrace_continue(a);
+	return 0;
+}
+
+/* ── what it is asked ───────────────────────────────────────────────────────────────────── */
+
+static void ask(struct auxtrace *a, const struct pp_fds *fds)
+{
+	int r = keeper_ask(&a->keeper, fds ? fds->fd : NULL, fds ? fds->n : 0);
+
+	if (r >= 0)
+		return;
+	log_warning("Cannot send a request to the keeper: %s; reconnecting.", strerror(-r));
+	keeper_disconnect(&a->keeper);
+	on_ended(a);
+}
+
+static void ask_held(struct auxtrace *a)
+{
+	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_HELD);
+
+	if (a->n_held > 0) {
+		q->event = a->held[a->n_held - 1].is.event;
+		q->first = a->held[a->n_held - 1].is.cpu;
+	}
+	ask(a, NULL);
+}
+
+/* Passes on the engine's descriptors; ours are closed then. False: the event is gone. */
+static bool hand_over(struct auxtrace *a)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = a->fds;
+	const struct event *e = auxtrace_owner(a, a->origin);
+	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS);
+
+	a->fds.n = 0;
+	if (!e)
+		return false;
+	q->event = a->origin;
+	q->aux_size = e->truth.spec.data_size;
+	q->what = a->what = e->truth.paused;
+	q->n_cpus = a->n_page;
+	memcpy(q->cpus, a->page, a->n_page * sizeof(*a->page));
+	ask(a, &fds);
+	return true;
+}
+
+static void ask_drop(struct auxtrace *a, const struct pp_keep_area *area)
+{
+	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_DROP);
+
+	q->event = a->origin = area->event;
+	q->first = a->page[0].cpu = area->cpu;
+	ask(a, NULL);
+}
+
+static void ask_pause(struct auxtrace *a, const struct event *e)
+{
+	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_PAUSE);
+
+	a->about = e->truth.id;
+	q->event = a->origin = e->truth.origin;
+	q->what = a->what = e->truth.paused;
+	ask(a, NULL);
+}
+
+/* Brings the areas that are held into the state that is wanted. Whether there was something to do. */
+static bool correct(struct auxtrace *a)
+{
+	for (size_t i = 0; i < a->n_held; i++) {
+		const struct pp_keep_area *area = &a->held[i].is;
+		const struct event *e = auxtrace_owner(a, area->event);
+
+		if (!e || !pp_cpumask_test(&e->truth.rings, area->cpu) ||
+		    area->aux_size != e->truth.spec.data_size) {
+			ask_drop(a, area);
+			return true;
+		}
+		if (area->paused != e->truth.paused) {
+			ask_pause(a, e);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ── what it answers ────────────────────────────────────────────────────────────────────── */
+
+/* False: there is no memory. */
+static bool add_held(struct auxtrace *a, const struct pp_keep_area *areas, size_t n)
+{
+	struct held_area *more = reallocarray(a->held, a->n_held + n, sizeof(*more));
+
+	if (!more)
+		return false;
+	a->held = more;
+	for (size_t i = 0; i < n; i++)
+		a->held[a->n_held++] = (struct held_area){ .is = areas[i] };
+	return true;
+}
+
+static void drop_held(struct auxtrace *a, uint64_t origin, uint32_t cpu)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_held; i++)
+		if (a->held[i].is.event != origin || a->held[i].is.cpu != cpu)
+			a->held[n++] = a->held[i];
+	a->n_held = n;
+}
+
+static void held_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
+{
+	size_t n = MIN(answer->n_areas, (uint32_t)PP_KEEP_CPUS);
+
+	if (a->n_held + n > PP_KEEP_AREAS_MAX) {
+		log_error(
+			"The keeper says that it holds more AUX areas than it can; reconnecting.");
+		keeper_disconnect(&a->keeper);
+		on_ended(a);
+		return;
+	}
+	if (n > 0 && !add_held(a, answer->areas, n))
+		return; /* asked again */
+	a->known = !answer->more || n == 0;
+	a->attempts = 0;
+	a->backoff = TIMER_BACKOFF_MIN_USEC;
+}
+
+static const char *why_refused(int error)
+{
+	switch (error) {
+	case EOPNOTSUPP:
+	case EINVAL:
+		return "Its PMU has no AUX area, or none of that size; give another -m.";
+	case ENOMEM:
+		return "The kernel has no memory for its AUX areas; give a smaller -m.";
+	case EPERM:
+		return "The keeper may not lock so much memory; raise LimitMEMLOCK= of the keeper, or "
+		       "give a smaller -m.";
+	case ENOSPC:
+		return "The keeper holds as many AUX areas as it can; delete events that have some.";
+	default:
+		return NULL;
+	}
+}
+
+/* After a failure the keeper is asked what it has. */
+static void areas_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
+{
+	char sentence[128];
+
+	snprintf(sentence, sizeof(sentence), "The keeper cannot map its AUX areas: %s.",
+		 strerror(answer->error));
+	if (answer->error)
+		auxtrace_refused(a, a->about, answer->error,
+				 why_refused(answer->error) ?: sentence);
+	else if (auxtrace_owner(a, a->origin))
+		auxtrace_owner(a, a->origin)->aux_error = 0;
+	a->n_held = 0;
+	a->known = false;
+}
+
+static void pause_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
+{
+	if (answer->error)
+		log_error("The keeper cannot %s tracing: %s.", a->what ? "pause" : "resume",
+			  strerror(answer->error));
+	for (size_t i = 0; i < a->n_held; i++)
+		if (a->held[i].is.event == a->origin)
+			a->held[i].is.paused = a->what;
+}
+
+static void on_answered(void *userdata, enum pp_keep_type type, const struct pp_keep_answer *answer,
+			struct pp_fds *fds)
+{
+	struct auxtrace *a = userdata;
+
+	switch (type) {
+	case PP_KEEP_AREAS_HELD:
+		held_answered(a, answer);
+		break;
+	case PP_KEEP_AREAS:
+		areas_answered(a, answer);
+		break;
+	case PP_KEEP_AREAS_PAUSE:
+		pause_answered(a, answer);
+		break;
+	case PP_KEEP_AREAS_DROP:
+		drop_held(a, a->origin, a->page[0].cpu);
+		break;
+	case PP_KEEP_AREAS_TAKE:
+		aux_takings_answered(a, answer, fds);
+		break;
+	default:
+		break;
+	}
+	auxtrace_continue(a);
+}
+
+/* ── one after the other ────────────────────────────────────────────────────────────────── */
+
+static void leave(struct auxtrace *a)
+{
+	if (keeper_is_connected(&a->keeper)) {
+		keeper_disconnect(&a->keeper);
+		forget_connection(a);
+	}
+	a->left = true;
+	aux_takings_end(a, -ENODATA);
+	if (a->gone)
+		a->gone(a->userdata);
+}
+
+/* A broker that starts asks once, even if it wants nothing: an earlier one may have left areas. */
+static void keep(struct auxtrace *a)
+{
+	if (!keeper_is_connected(&a->keeper))
+		reach(a);
+	if (!keeper_is_connected(&a->keeper) && a->attempts > ATTEMPTS_MAX && !is_wanted(a))
+		leave(a);
+	if (!keeper_is_idle(&a->keeper))
+		return;
+	if (!a->known)
+		ask_held(a);
+	else if (a->fds.n > 0 && hand_over(a))
+		return;
+	else if (!correct(a) && !aux_takings_ask(a) && !auxtrace_order(a) && !is_wanted(a))
+		leave(a);
+}
+
+void auxtrace_continue(struct auxtrace *a)
+{
+	if (a->stepping || !a->lifecycle->synced)
+		return;
+	a->stepping = true;
+	if (is_wanted(a))
+		a->left = false;
+	if (!a->left)
+		keep(a);
+	else
+		aux_takings_end(a, -ENODATA);
+	aux_waits_check(a);
+	a->stepping = false;
+}
+
+bool auxtrace_is_leaving(const struct auxtrace *a)
+{
+	return !a->left && !is_wanted(a) && keeper_is_connected(&a->keeper);
+}
+
+void auxtrace_retry(struct auxtrace *a)
+{
+	const struct registry *r = &a->lifecycle->registry;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		r->by_id[i]->aux_refused = false;
+	auxtrace_continue(a);
+}
+
+/* ── life ───────────────────────────────────────────────────────────────────────────────── */
+
+int auxtrace_init(struct auxtrace *a, sd_event *loop, const char *path)
+{
+	int r;
+
+	a->keeper.answered = on_answered;
+	a->keeper.ended = on_ended;
+	a->keeper.userdata = a;
+	a->last_taking = &a->first_taking;
+	a->last_uid = UINT32_MAX;
+	a->backoff = TIMER_BACKOFF_MIN_USEC;
+	r = keeper_init(&a->keeper, loop, path);
+	if (r >= 0)
+		r = timer_add(loop, &a->retry, on_retry, a);
+	return r < 0 ? r : timer_add(loop, &a->rest, on_rested, a);
+}
+
+void auxtrace_done(struct auxtrace *a)
+{
+	a->stepping = true; /* nothing starts any more */
+	aux_takings_break(a, -ECANCELED);
+	if (a->last_taking)
+		aux_takings_end(a, -ECANCELED);
+	aux_waits_end(a, 0, ECANCELED, "The daemon ends.");
+	keeper_done(&a->keeper);
+	a->retry = sd_event_source_disable_unref(a->retry);
+	a->rest = sd_event_source_disable_unref(a->rest);
+	forget_connection(a);
+}

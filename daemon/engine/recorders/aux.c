@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The recorder of events whose PMU traces into AUX areas. BPF can write no such area, and a perf
+ * event traces only while somebody has its area mapped, so the keeper holds event and area
+ * (event/auxtrace.c opens them). Here a counter of each CPU that counts nothing takes the event's
+ * place: it dies with its CPU and is attached again like all others, so the event has a life as all
+ * others have.
+ */
+#include <bpf/bpf.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/engine/emit/emit.h"
+#include "daemon/engine/emit/program.h"
+#include "daemon/engine/kernel/perf.h"
+#include "daemon/engine/recorders/entry.h"
+#include "daemon/engine/recorders/recorder.h"
+#include "proto/macro.h"
+#include "proto/sideband.h"
+
+#define RECORD_SIZE 40 /* of a sample, of which there are none */
+
+static const struct recorder_class class = { .type = BPF_PROG_TYPE_PERF_EVENT };
+
+/* Its records end in a sample_id, and are few: they tell of the area, and of nothing else. */
+void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *ret)
+{
+	*ret = (struct perf_event_attr){
+		.type = source->type,
+		.size = sizeof(*ret),
+		.config = source->config,
+		.config1 = source->config1,
+		.config2 = source->config2,
+		.sample_type = PP_SIDEBAND_SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.disabled = 1,
+		.exclude_user = !!(source->exclude & PP_EXCLUDE_USER),
+		.exclude_kernel = !!(source->exclude & PP_EXCLUDE_KERNEL),
+		.exclude_hv = !!(source->exclude & PP_EXCLUDE_HV),
+		.exclude_host = !!(source->exclude & PP_EXCLUDE_HOST),
+		.exclude_guest = !!(source->exclude & PP_EXCLUDE_GUEST),
+		.exclude_idle = !!(source->exclude & PP_EXCLUDE_IDLE),
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		/* Nobody waits for wakeups. */
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX,
+	};
+}
+
+static int aux_plan(struct source *source, struct failure *f _unused_)
+{
+	if (source->parsed->kind != PP_SOURCE_AUX)
+		return -EOPNOTSUPP;
+	source->recorder = &recorder_aux;
+	recorder_aux_attr(source->parsed, &source->attr);
+	source->sample_type = source->attr.sample_type & ~(uint64_t)PERF_SAMPLE_IDENTIFIER;
+	source->spill_size = RECORD_SIZE;
+	source->missed = PP_MISSED_UNKNOWN; /* by the PMU */
+	return 0;
+}
+
+static int aux_load(const struct source *source _unused_,
+		    const struct recorder_target *target _unused_, int *ret_fd,
+		    struct failure *f _unused_)
+{
+	_cleanup_(emit_done) struct emitter e = {};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	int fd;
+
+	emit_mov_imm(&e, BPF_REG_0, 0);
+	emit_exit(&e);
+	if (e.error)
+		return e.error;
+	fd = program_load(class.type, "pp_aux", e.insns, e.n, &opts);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int aux_class(const struct source *source _unused_, struct recorder_class *ret)
+{
+	*ret = class;
+	return 0;
+}
+
+static int aux_entry(const struct source *source _unused_, const struct recorder_slot *slot,
+		     int *ret_fd)
+{
+	return entry_load(&class, slot, ret_fd);
+}
+
+static const char *aux_entry_class(const struct source *source _unused_)
+{
+	return "perf_event";
+}
+
+static int aux_attach(const struct source *source _unused_, int entry_fd,
+		      const struct perf_place *at, int *ret_fd)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.disabled = 1,
+	};
+	_cleanup_close_ int perf_fd = perf_open_at(&attr, at);
+	int link;
+
+	if (perf_fd < 0)
+		return perf_fd;
+	link = bpf_link_create(entry_fd, perf_fd, BPF_PERF_EVENT, NULL);
+	if (link < 0)
+		return link;
+	*ret_fd = link;
+	return 0;
+}
+
+const struct recorder recorder_aux = {
+	.kind = PP_RECORDER_AUX,
+	.plan = aux_plan,
+	.load = aux_load,
+	.class = aux_class,
+	.entry = aux_entry,
+	.entry_class = aux_entry_class,
+	.attach = aux_attach,
+	.per_cpu = true,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What one CPU's PMU has traced into its AUX area: a sealed memfd of this header, perf records, and
+ * the trace, the oldest first. It is a copy of one moment, for which the PMU was stopped.
+ *
+ * The records are those that the kernel has written into the ring beside the area: ITRACE_START,
+ * which says what ran when the tracing began, and those since the copy before this one, above all
+ * the AUX of the stop for this copy. Each ends in a sample_id of PP_SIDEBAND_SAMPLE_TYPE
+ * (sideband.h), with the kernel's identifier.
+ *
+ * A reader must not trust anything here. From the first release on it only grows: new fields take
+ * the place of `reserved`, or go behind.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define PP_AUXTRACE_MAGIC 0x4543415254585541ULL /* "AUXTRACE" */
+#define PP_AUXTRACE_VERSION 1
+
+#define PP_AUXTRACE_WRAPPED (1U << 0) /* the area is full: what is older has been overwritten */
+#define PP_AUXTRACE_PAUSED (1U << 1)  /* the event was paused before the copy, and is still */
+#define PP_AUXTRACE_TSC (1U << 2)     /* the time_… convert the PMU's clock to perf's */
+
+struct pp_auxtrace_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_size; /* where the records begin: sizeof this, multiple of 8 */
+	uint64_t size;	      /* bytes of the file, header included */
+	uint64_t event_id;    /* of the event's oldest name, as in its rings */
+	uint32_t cpu;
+	uint32_t flags;	  /* PP_AUXTRACE_* */
+	uint64_t area;	  /* bytes of the AUX area */
+	uint64_t head;	  /* where the trace ends: the kernel's aux_head at that moment */
+	uint64_t trace;	  /* bytes of the trace, at most `area` */
+	uint64_t records; /* bytes of the records */
+	uint64_t began;	  /* CLOCK_MONOTONIC, ns: when the area was made */
+	/* the gap that this copy has made: the PMU was stopped from … to; 0 if paused */
+	uint64_t stopped, resumed;
+	uint64_t time_zero; /* as in struct perf_event_mmap_page, at that moment */
+	uint32_t time_mult;
+	uint16_t time_shift;
+	uint16_t reserved0;
+	uint64_t copies; /* how many were made before this one, of this area: gaps in its trace */
+	uint64_t reserved[3];
+};
+_Static_assert(sizeof(struct pp_auxtrace_header) == 144, "without padding");
