@@ -206,6 +206,8 @@ void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time)
 	struct perfdata_sideband *s = &d->sideband;
 	size_t begin = s->at, size;
 
+	if (!s->bytes)
+		return;
 	while (s->at < s->size && time_at(s, s->at, &size) <= time) {
 		if (d->has_user_stacks) {
 			output_put(&d->out, s->bytes + begin, s->at - begin);
