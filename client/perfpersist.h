@@ -758,12 +758,12 @@ struct perfpersist_auxtrace_info {
 };
 
 /*
- * Gets a copy of what one CPU's PMU has traced for the event with this id, the index-th of its CPUs;
- * for that it is stopped a moment. *ret_fd is a sealed memfd, to be read or mapped: a header, perf
- * records and the trace, as proto/auxtrace.h describes; the caller closes it. info may be NULL.
- * -EINVAL: the event has no AUX areas, or not so many; -ENODATA: no area on this CPU just now; -EDQUOT
- * (copies); -EAGAIN (the keeper is away); -EOPNOTSUPP (direct, a save, or the daemon is older). Since
- * 0.1.0.
+ * Gets a copy of what one CPU's PMU has traced for the event with this id, the index-th of its
+ * CPUs; for that it is stopped a moment. *ret_fd is a sealed memfd, to be read or mapped: a header,
+ * perf records and the trace, as proto/auxtrace.h describes; the caller closes it. info may be
+ * NULL. -EINVAL: the event has no AUX areas, or not so many; -ENODATA: no area on this CPU just
+ * now; -EDQUOT (copies); -EAGAIN (the keeper is away); -EOPNOTSUPP (direct, a save, or the daemon
+ * is older). Since 0.1.0.
  */
 int perfpersist_auxtrace(struct perfpersist *p, uint64_t id, uint32_t index,
 			 struct perfpersist_auxtrace_info *info, int *ret_fd);
@@ -1174,6 +1174,14 @@ int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct perfpersis
  * caller may. -EBADMSG (not such a file).
  */
 int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int fd);
+
+/*
+ * The file gets this trace (perfpersist_auxtrace()), when it is finished: the kernel's records of
+ * it, and PERF_RECORD_AUXTRACE; event: the result of perfdata_event(). Before the first sample. The
+ * caller keeps fd. perf decodes the traces of one PMU in a file: -EINVAL: it has another's.
+ * -EBADMSG (not such a file), -EBUSY, -ENOMEM.
+ */
+int perfpersist_perfdata_auxtrace(struct perfpersist_perfdata *d, int event, int fd);
 
 /* event: the result of perfdata_event(). In order of time. -EINVAL, or the error of write(2). */
 int perfpersist_perfdata_sample(struct perfpersist_perfdata *d, int event,

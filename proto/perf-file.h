@@ -60,6 +60,7 @@ enum perf_file_record {
 	PERF_FILE_TRACING_DATA = 66,
 	PERF_FILE_BUILD_ID = 67,
 	PERF_FILE_FINISHED_ROUND = 68,
+	PERF_FILE_AUXTRACE_INFO = 70,
 	PERF_FILE_AUXTRACE = 71,
 	PERF_FILE_EVENT_UPDATE = 78,
 	PERF_FILE_FEATURE = 80,
@@ -98,6 +99,34 @@ struct perf_file_history {
 	uint32_t flags, reserved;
 };
 _Static_assert(sizeof(struct perf_file_history) == 72, "without padding");
+
+/* Which decoder the traces of this file are for. */
+enum perf_file_auxtrace {
+	PERF_FILE_AUXTRACE_INTEL_PT = 1,
+	PERF_FILE_AUXTRACE_INTEL_BTS = 2,
+	PERF_FILE_AUXTRACE_CS_ETM = 3,
+	PERF_FILE_AUXTRACE_ARM_SPE = 4,
+	PERF_FILE_AUXTRACE_HISI_PTT = 6,
+};
+#define PERF_FILE_AUXTRACE_PRIV_MAX 17
+struct perf_file_auxtrace_info {
+	struct perf_event_header header;
+	uint32_t type, reserved;
+	uint64_t priv[PERF_FILE_AUXTRACE_PRIV_MAX]; /* as many as header.size says */
+};
+
+/* `size` bytes of trace follow, which header.size does not count. */
+struct perf_file_auxtrace_data {
+	struct perf_event_header header;
+	uint64_t size;
+	uint64_t offset; /* in the stream, of its first byte */
+	uint64_t reference;
+	uint32_t idx;
+	uint32_t tid; /* UINT32_MAX: a CPU's */
+	uint32_t cpu;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct perf_file_auxtrace_data) == 48, "as perf has it");
 
 struct perf_file_tracing_data {
 	struct perf_event_header header;

@@ -24,6 +24,7 @@ static void print_json(const char *path, const struct take_result *t)
 	json_string(&j, "path", path);
 	json_unsigned(&j, "events", t->events);
 	json_unsigned(&j, "records", t->records);
+	json_unsigned(&j, "traces", t->traces);
 	json_unsigned(&j, "bytes", t->bytes);
 	json_unsigned(&j, "first", t->first);
 	json_unsigned(&j, "last", t->last);
@@ -36,8 +37,12 @@ static void print_json(const char *path, const struct take_result *t)
 
 static void print(FILE *f, const char *path, const struct take_result *t)
 {
-	fprintf(f, "%" PRIu64 " record%s of %" PRIu64 " event%s, %" PRIu64 " bytes: ", t->records,
-		t->records == 1 ? "" : "s", t->events, t->events == 1 ? "" : "s", t->bytes);
+	fprintf(f, "%" PRIu64 " record%s of %" PRIu64 " event%s, ", t->records,
+		t->records == 1 ? "" : "s", t->events, t->events == 1 ? "" : "s");
+	if (t->traces)
+		fprintf(f, "traces of %" PRIu64 " AUX area%s, ", t->traces,
+			t->traces == 1 ? "" : "s");
+	fprintf(f, "%" PRIu64 " bytes: ", t->bytes);
 	print_text(f, path, strlen(path));
 	fputc('\n', f);
 }

@@ -278,6 +278,7 @@ static int start(struct perfpersist_perfdata *d)
 		put_pipe_start(d);
 	else
 		put_file_start(d);
+	traces_put_info(d);
 	synthesize_kernel(&kernel);
 	output_put(&d->out, kernel.bytes, kernel.n);
 	sideband_put_until(d, 0);
@@ -296,8 +297,8 @@ static int prepare(struct perfpersist_perfdata *d, uint64_t time)
 		return failed(d);
 	if (d->sideband.next_time <= time)
 		sideband_put_until(d, time);
-	/* Late sideband belongs to earlier rounds. */
-	if (d->out.written >= d->round && !d->is_late) {
+	/* Late sideband, and records of traces, belong to earlier rounds. */
+	if (d->out.written >= d->round && !d->is_late && !d->n_traces) {
 		put_header(d, PERF_FILE_FINISHED_ROUND, sizeof(struct perf_event_header));
 		d->round = d->out.written + ROUND;
 	}
@@ -420,6 +421,7 @@ _public_ int perfpersist_perfdata_finish(struct perfpersist_perfdata *d)
 	if (start(d) < 0)
 		return failed(d);
 	sideband_put_until(d, UINT64_MAX);
+	traces_put(d);
 	d->header.data.size = d->out.written - d->header.data.offset;
 	if (!d->pipe && put_features(d) < 0)
 		return out_of_memory();
@@ -450,6 +452,7 @@ _public_ void perfpersist_perfdata_free(struct perfpersist_perfdata *d)
 	free(d->argv);
 	free(d->sideband.bytes);
 	mapped_files_done(&d->mapped);
+	traces_done(d);
 	build_id_table_done(&d->build_ids);
 	output_done(&d->out);
 	free(d);

@@ -9,6 +9,7 @@
 #include "client/perfdata/path-set.h"
 #include "client/perfdata/perfdata-output.h"
 #include "client/perfpersist.h"
+#include "proto/auxtrace.h"
 #include "proto/perf-file.h"
 #include "proto/perf-record.h"
 
@@ -51,6 +52,13 @@ struct mapped_files {
 	struct blob loads;
 };
 
+/* One CPU's trace, written at the end. */
+struct perfdata_trace {
+	int fd;
+	uint32_t event;
+	struct pp_auxtrace_header header;
+};
+
 struct perfpersist_perfdata {
 	struct perfdata_output out;
 	bool pipe;
@@ -67,6 +75,8 @@ struct perfpersist_perfdata {
 	size_t n_events;
 	bool has_user_stacks;
 
+	struct perfdata_trace *traces;
+	size_t n_traces;
 	struct perfdata_sideband sideband;
 	struct mapped_files mapped;
 	struct build_id_table build_ids;
@@ -132,6 +142,16 @@ int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t chan
  * beginning and of its tables. */
 void mappings_put(struct perfpersist_perfdata *d, const uint8_t *bytes, size_t size);
 void mapped_files_done(struct mapped_files *files);
+
+/* ── perfdata-auxtrace.c ── */
+
+/* Which decoder perf takes for the traces, before all records; nothing if there are none, or perf
+ * knows none. */
+void traces_put_info(struct perfpersist_perfdata *d);
+
+/* Writes all traces. */
+void traces_put(struct perfpersist_perfdata *d);
+void traces_done(struct perfpersist_perfdata *d);
 
 /* ── synthesize.c ── */
 

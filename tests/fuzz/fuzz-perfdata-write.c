@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Feeds a perf.data writer with arbitrary sideband files and notes: rejected input leaves no
- * output, and accepted input yields whole records.
+ * Feeds a perf.data writer with arbitrary sideband files, traces and notes: rejected input leaves
+ * no output, and accepted input yields whole records.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -41,6 +41,43 @@ static void write_records(const uint8_t *data, size_t size)
 	close(side);
 }
 
+/* A file with one event, whose trace this is. One that is cut short is found out when it is
+ * written. */
+static void write_trace(int trace, bool pipe)
+{
+	const struct perfpersist_perfdata_options o = { .sz = sizeof(o), .pipe = pipe };
+	struct perfpersist_perfdata *d = NULL;
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	assert(perfpersist_perfdata_new(file, &o, &d) == 0);
+	d->events = calloc(1, sizeof(*d->events));
+	d->evsels = calloc(1, sizeof(*d->evsels));
+	assert(d->events && d->evsels && evsel_init_sideband(d->evsels) == 0);
+	d->events[0].n = 1;
+	d->n_events = d->n_evsels = 1;
+	if (perfpersist_perfdata_auxtrace(d, 0, trace) == 0)
+		perfpersist_perfdata_finish(d);
+	perfpersist_perfdata_free(d);
+	close(file);
+}
+
+static void write_traces(const uint8_t *data, size_t size)
+{
+	struct pp_auxtrace_header h = {
+		.magic = PP_AUXTRACE_MAGIC,
+		.version = PP_AUXTRACE_VERSION,
+		.header_size = sizeof(h),
+		.size = sizeof(h) + size,
+		.records = size / 2,
+		.trace = size - size / 2,
+	};
+	int trace = memfd_create("trace", MFD_CLOEXEC);
+
+	if (write(trace, &h, sizeof(h)) == sizeof(h) && write(trace, data, size) == (ssize_t)size)
+		write_trace(trace, size % 2);
+	close(trace);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int side = memfd_create("sideband", MFD_CLOEXEC);
@@ -48,10 +85,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (write(side, data, size) == (ssize_t)size) {
 		write_with(side, false);
+		write_trace(side, false);
 		assert(build_id_of_file(side, build_id) <= sizeof(build_id));
 	}
 	assert(build_id_in_notes(data, size, build_id) <= sizeof(build_id));
 	close(side);
 	write_records(data, size);
+	write_traces(data, size);
 	return 0;
 }

@@ -403,6 +403,176 @@ START_TEST(damaged_sideband_is_refused)
 }
 END_TEST
 
+/* ── Traces of AUX areas ────────────────────────────────────────────────────────────────── */
+
+#define SPE 40 /* number of the PMU */
+
+/* An event that traces, on the PMU of that number. */
+static struct perfpersist_event *tracer(struct writer *w, const char *text, uint32_t type)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.sample_type = WRITER_SAMPLE_TYPE,
+	};
+
+	*w = writer_new(0, 4096, 1024);
+	w->header->attr_size = PERF_ATTR_SIZE_VER7;
+	memcpy(w->header->attr, &attr, PERF_ATTR_SIZE_VER7);
+	strcpy(w->header->event, text);
+	return writer_open(w, 1);
+}
+
+struct aux_record {
+	struct perf_event_header header;
+	uint64_t offset, size, flags;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+struct trace {
+	struct pp_auxtrace_header header;
+	struct aux_record record;
+	uint8_t bytes[20]; /* no multiple of 8 */
+};
+#define TRACE_SIZE (offsetof(struct trace, bytes) + 20)
+
+static struct trace trace_of(uint32_t cpu)
+{
+	struct trace t = {
+		.header = {
+			.magic = PP_AUXTRACE_MAGIC,
+			.version = PP_AUXTRACE_VERSION,
+			.header_size = sizeof(t.header),
+			.size = TRACE_SIZE,
+			.cpu = cpu,
+			.area = 4096,
+			.head = 5000,
+			.trace = sizeof(t.bytes),
+			.records = sizeof(t.record),
+			.stopped = 77,
+		},
+		.record = {
+			.header = { .type = PERF_RECORD_AUX, .size = sizeof(t.record) },
+			.time = 70,
+			.cpu = cpu,
+			.id = 4711, /* the kernel's */
+		},
+	};
+
+	memset(t.bytes, 'a' + (int)cpu, sizeof(t.bytes));
+	return t;
+}
+
+static int add_trace(struct perfpersist_perfdata *d, int event, const struct trace *t)
+{
+	int fd = memory_with(t, TRACE_SIZE), r = perfpersist_perfdata_auxtrace(d, event, fd);
+
+	close(fd);
+	return r;
+}
+
+static void check_trace(const struct file *f, size_t *at, uint32_t cpu)
+{
+	const struct perf_event_header *h = next_of(f, at, PERF_RECORD_AUX, PERF_FILE_AUXTRACE);
+	struct perf_file_auxtrace_data data;
+	struct trace t = trace_of(cpu);
+
+	ck_assert_ptr_nonnull(h);
+	ck_assert_uint_eq(h->type, PERF_RECORD_AUX);
+	ck_assert_uint_eq(u64_at(h, h->size - 8U),
+			  PP_SIDEBAND_ID + 1); /* the event's in this file */
+	ck_assert_int_eq(memcmp(h, &t.record, h->size - 8U), 0);
+	h = next_of(f, at, PERF_RECORD_AUX, PERF_FILE_AUXTRACE);
+	ck_assert_ptr_nonnull(h);
+	ck_assert_uint_eq(h->type, PERF_FILE_AUXTRACE);
+	memcpy(&data, h, sizeof(data));
+	ck_assert_uint_eq(data.size, 24);
+	ck_assert_uint_eq(data.offset, 5000 - 20);
+	ck_assert_uint_eq(data.reference, 77);
+	ck_assert_uint_eq(data.cpu, cpu);
+	ck_assert_uint_eq(data.idx, cpu);
+	ck_assert_uint_eq(data.tid, UINT32_MAX);
+	ck_assert_int_eq(memcmp((const uint8_t *)h + sizeof(data), t.bytes, sizeof(t.bytes)), 0);
+	*at += data.size;
+}
+
+START_TEST(traces_come_last)
+{
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata(f.fd, false);
+	const struct perf_event_header *h;
+	struct trace t[] = { trace_of(0), trace_of(1) };
+	struct writer w[2];
+	struct perfpersist_event *spe = tracer(&w[0], "arm_spe_0//", SPE);
+	struct perfpersist_event *pt = tracer(&w[1], "intel_pt//", SPE + 1);
+	size_t at = 0;
+
+	ck_assert_int_eq(perfpersist_perfdata_event(d, spe), 0);
+	ck_assert_int_eq(perfpersist_perfdata_event(d, pt), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		ck_assert_int_eq(add_trace(d, 0, &t[i]), 0);
+	ck_assert_int_eq(add_trace(d, 1, &t[0]), -EINVAL);
+	ck_assert_int_eq(add_trace(d, 2, &t[0]), -EINVAL);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	ck_assert_int_eq(add_trace(d, 0, &t[0]), -EBUSY);
+	file_read(&f);
+	h = next_of(&f, &at, PERF_FILE_AUXTRACE_INFO, PERF_FILE_AUXTRACE_INFO);
+	ck_assert_ptr_nonnull(h);
+	ck_assert_uint_eq((uint32_t)u64_at(h, 8), PERF_FILE_AUXTRACE_ARM_SPE);
+	ck_assert_uint_eq(u64_at(h, 16), SPE);
+	ck_assert_uint_eq(h->size, 32);
+	for (uint32_t cpu = 0; cpu < ARRAY_SIZE(t); cpu++)
+		check_trace(&f, &at, cpu);
+	ck_assert_uint_eq(at, f.header.data.size);
+	perfpersist_perfdata_free(d);
+	perfpersist_event_free(spe);
+	perfpersist_event_free(pt);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+	close(f.fd);
+}
+END_TEST
+
+#define SPOIL_TRACE(change)                                      \
+	do {                                                     \
+		t = trace_of(0);                                 \
+		change;                                          \
+		ck_assert_int_eq(add_trace(d, 0, &t), -EBADMSG); \
+	} while (0)
+
+START_TEST(damaged_traces_are_refused)
+{
+	int file = memfd_create("file", MFD_CLOEXEC);
+	struct perfpersist_perfdata *d = perfdata(file, false);
+	struct writer w;
+	struct perfpersist_event *e = tracer(&w, "arm_spe_0//", SPE);
+	struct trace t;
+
+	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);
+	SPOIL_TRACE(t.header.magic++);
+	SPOIL_TRACE(t.header.version++);
+	SPOIL_TRACE(t.header.header_size -= 8);
+	SPOIL_TRACE(t.header.header_size++);
+	SPOIL_TRACE(t.header.size = 100);
+	SPOIL_TRACE(t.header.records = UINT64_MAX);
+	SPOIL_TRACE(t.header.trace = UINT64_MAX);
+	SPOIL_TRACE(t.header.trace++);
+	/* The file is shorter than its header says: that shows when it is written. */
+	t = trace_of(0);
+	t.header.trace += 100;
+	t.header.size += 100;
+	ck_assert_int_eq(add_trace(d, 0, &t), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), -EBADMSG);
+	perfpersist_perfdata_free(d);
+	perfpersist_event_free(e);
+	writer_done(&w);
+	close(file);
+}
+END_TEST
+
 START_TEST(what_cannot_be_written_is_told)
 {
 	static uint64_t chain[PP_RECORD_SIZE_MAX];
@@ -447,6 +617,8 @@ int main(void)
 	tcase_add_test(tests, formats_have_numbers_of_their_own);
 	tcase_add_test(tests, a_file_is_looked_at_once);
 	tcase_add_test(tests, damaged_sideband_is_refused);
+	tcase_add_test(tests, traces_come_last);
+	tcase_add_test(tests, damaged_traces_are_refused);
 	tcase_add_test(tests, what_cannot_be_written_is_told);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * aux-check MODE PAGES BYTES WRAPS [CPU]: records the PMU aux_pattern into an AUX area of so many pages,
- * at BYTES a millisecond, until it has been filled WRAPS times, and checks every word. Modes:
+ * aux-check MODE PAGES BYTES WRAPS [CPU]: records the PMU aux_pattern into an AUX area of so many
+ * pages, at BYTES a millisecond, until it has been filled WRAPS times, and checks every word.
+ * Modes:
  *
  *   overwrite   the area overwrites itself, and is read while the event is stopped
  *   modulo      the same, where aux_head is an offset in the area
  *   stream      each portion is read, and makes room
+ *   hold        records nothing, and has the PMU until it is killed, as soon as nobody else has it
  *   pause       starts paused, and records nothing until another event of its group resumes it
  *
  * Exit 77: this kernel cannot pause.
@@ -24,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PMU "/sys/bus/event_source/devices/aux_pattern/"
 #define MODULO (1ULL << 63)
 #define INTERVAL (1000ULL << 32) /* us */
 #define DATA_PAGES 8
@@ -49,13 +50,19 @@ static _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *form
 	exit(1);
 }
 
+/* By the name that the module has given it. */
 static uint32_t pmu_type(void)
 {
-	FILE *f = fopen(PMU "type", "re");
+	const char *name = getenv("AUX_PMU");
+	char path[256];
 	unsigned type;
+	FILE *f;
 
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type",
+		 name ? name : "aux_pattern");
+	f = fopen(path, "re");
 	if (!f || fscanf(f, "%u", &type) != 1)
-		die("no " PMU "type: is the module loaded?");
+		die("no %s: is the module loaded?", path);
 	fclose(f);
 	return type;
 }
@@ -175,16 +182,21 @@ int main(int argc, char **argv)
 	struct perf_event_attr attr = { .disabled = 1 };
 	const char *mode = argc > 4 ? argv[1] : "";
 	bool modulo = !strcmp(mode, "modulo"), stream = !strcmp(mode, "stream"),
-	     pause = !strcmp(mode, "pause");
+	     pause = !strcmp(mode, "pause"), hold = !strcmp(mode, "hold");
 	int cpu = argc > 5 ? atoi(argv[5]) : 0, fd;
 	struct area area;
 
-	if (!modulo && !stream && !pause && strcmp(mode, "overwrite") != 0)
+	if (!modulo && !stream && !pause && !hold && strcmp(mode, "overwrite") != 0)
 		die("usage: aux-check MODE PAGES BYTES WRAPS [CPU]");
 	attr.type = pmu_type();
 	attr.config = strtoull(argv[3], NULL, 0) | INTERVAL | (modulo ? MODULO : 0);
 	attr.__reserved_3 = pause ? AUX_START_PAUSED : 0;
 	fd = open_event(&attr, cpu, -1);
+	while (fd < 0 && hold && errno == EBUSY)
+		fd = open_event(&attr, cpu, -1);
+	if (fd >= 0 && hold)
+		for (;;)
+			sleep(1);
 	if (fd < 0 && pause && (errno == EINVAL || errno == EOPNOTSUPP || errno == E2BIG))
 		return 77;
 	if (fd < 0)

@@ -44,7 +44,7 @@ kernels=(linux-image-amd64 linux-image-6.12-amd64)
 packages=(
 	systemd systemd-sysv udev dbus apt kmod passwd procps util-linux
 	libbpf1 libdw1 libelf1 libinih1 libsystemd0 libtraceevent1
-	bpftool jq bash-completion rasdaemon
+	bpftool jq bash-completion rasdaemon linux-perf
 )
 
 skip() {

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: --smp 2 --timeout 900
+# vm: --smp 2 --timeout 1500
 #
 # The guest's own PMU with an AUX area, which has no hardware behind it: whoever records it by perf's
 # interface finds each word of the pattern in its place, however often the area has overwritten itself.
-# (perf itself records AUX areas only of PMUs that it knows by name.)
+# (perf itself records AUX areas only of PMUs that it knows by name and processor.) Then with the name
+# of a PMU that has a decoder in perf, the integration test of such events.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/inside.sh"
 
 modprobe aux-pattern
 expect_eq "$(cat /sys/bus/event_source/devices/aux_pattern/format/bytes)" "config:0-31"
@@ -30,3 +32,10 @@ case $status in
 *) fail "aux-check pause: exit $status" ;;
 esac
 rmmod aux_pattern
+
+modprobe aux-pattern name=arm_spe_0
+inside aux
+rmmod aux_pattern
+
+modprobe aux-pattern name=intel_pt
+AUX_PMU=intel_pt inside aux
