@@ -29,12 +29,12 @@ daemon         | proto | | systemd/.*
 
 $b/syntax      | proto daemon | | (libelf|gelf)\.h
 $b/state       | proto daemon
-$b/link        | proto | | systemd/.*
+$b/link        | proto daemon | | systemd/.*
 $b/lifecycle   | proto daemon $b/link $b/state | | systemd/.*
 $b/edge        | proto daemon $b/link $b/state | | systemd/.*
 $b/handout     | proto daemon $b/link $b/state $b/edge | | systemd/.*
 $b/sideband    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
-$b/auxtrace    | proto daemon $b/link $b/handout $b/lifecycle $b/sideband | | systemd/.*
+$b/auxtrace    | proto daemon $b/link $b/handout $b/lifecycle | | systemd/.*
 $b/hotplug     | proto daemon $b/handout $b/lifecycle | | systemd/.*
 $b/triggers    | proto daemon $b/link $b/handout $b/lifecycle $b/state | | systemd/.*
 $b/config      | proto daemon $b/syntax $b/state $b/lifecycle $b/edge | | systemd/.*

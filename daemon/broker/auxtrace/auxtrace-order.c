@@ -28,17 +28,6 @@ struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin)
 	return NULL;
 }
 
-/* The account is read anew each time. Where the kernel keeps none, all CPUs have the same
- * generation. */
-static uint64_t generation_of(int account, unsigned cpu)
-{
-	struct pp_cpu_state state;
-
-	if (account < 0 || tree_cpus_read(account, cpu, &state) < 0)
-		return 0;
-	return state.generation;
-}
-
 /* A perf event dies with its CPU: an area of another generation is missing. */
 static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint64_t generation)
 {
@@ -62,7 +51,7 @@ static bool find_missing(const struct auxtrace *a, const struct event *e, struct
 
 		if (!pp_cpumask_test(a->online, cpu) || *n == PP_SIDEBAND_CPUS)
 			continue;
-		generation = generation_of(account, cpu);
+		generation = tree_cpus_generation(account, cpu);
 		if (holds(a, e->truth.origin, cpu, generation))
 			continue;
 		page[(*n)++] = (struct pp_keep_cpu){ .cpu = cpu, .generation = generation };

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
-#include "daemon/broker/sideband/keeper.h"
+#include "daemon/broker/link/keeper.h"
 
 /* A request for a copy of one area. The caller owns it and embeds it in a larger struct. */
 struct aux_taking {

@@ -177,6 +177,13 @@ int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret)
 	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
+uint64_t tree_cpus_generation(int fd, unsigned cpu)
+{
+	struct pp_cpu_state state;
+
+	return fd < 0 || tree_cpus_read(fd, cpu, &state) < 0 ? 0 : state.generation;
+}
+
 int tree_totals_open(const char *registry)
 {
 	return open_pin("%s/" PP_TOTALS, registry);

@@ -47,6 +47,9 @@ int tree_cpus_open(const char *registry);
 /* The state of a CPU. 0; -ENOENT (no such CPU in the map); -errno. */
 int tree_cpus_read(int fd, unsigned cpu, struct pp_cpu_state *ret);
 
+/* Its generation. The same for all CPUs if there is no such map: fd < 0. */
+uint64_t tree_cpus_generation(int fd, unsigned cpu);
+
 struct tree_stat {
 	uint64_t records, bytes, limited, missed;
 	enum pp_missed missed_unknown;

@@ -6,17 +6,6 @@
 #include "daemon/log.h"
 #include "proto/macro.h"
 
-/* The account is read anew each time. Where the kernel keeps none, all CPUs have the same
- * generation. */
-static uint64_t generation_of(int account, unsigned cpu)
-{
-	struct pp_cpu_state state;
-
-	if (account < 0 || tree_cpus_read(account, cpu, &state) < 0)
-		return 0;
-	return state.generation;
-}
-
 /* The perf event of a CPU dies with it: an event of another generation is missing. */
 static void look(struct sideband *s)
 {
@@ -26,7 +15,7 @@ static void look(struct sideband *s)
 	s->missing = (struct pp_cpumask){ 0 };
 	PP_CPUMASK_FOREACH(cpu, s->online)
 	{
-		if (s->held[cpu] != generation_of(account, cpu) + 1)
+		if (s->held[cpu] != tree_cpus_generation(account, cpu) + 1)
 			pp_cpumask_set(&s->missing, cpu);
 	}
 }
@@ -44,7 +33,7 @@ static void fill_page(struct sideband *s, struct pp_cpumask *cpus)
 			break;
 		s->page[s->n_page++] = (struct pp_keep_cpu){
 			.cpu = cpu,
-			.generation = generation_of(account, cpu),
+			.generation = tree_cpus_generation(account, cpu),
 		};
 		pp_cpumask_set(cpus, cpu);
 		pp_cpumask_clear(&s->missing, cpu);

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "daemon/broker/lifecycle/lifecycle.h"
-#include "daemon/broker/sideband/keeper.h"
+#include "daemon/broker/link/keeper.h"
 
 /* A sideband request. The caller owns it and embeds it in a larger struct. */
 struct taking {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Owns the socket to the keeper. See keeper.h. */
-#include "daemon/broker/sideband/keeper.h"
+#include "daemon/broker/link/keeper.h"
 
 #include <assert.h>
 #include <poll.h>
