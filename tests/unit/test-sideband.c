@@ -479,7 +479,7 @@ START_TEST(queue)
 	broker_settle(&b);
 	client_end(&team);
 	keeper_hold(&k, false);
-	broker_until(&b, !b.service.sidebands);
+	broker_until(&b, !b.service.askings);
 	ck_assert_uint_eq(charged(TEAM), 0);
 	client_begin(&b, &team, TEAM);
 }

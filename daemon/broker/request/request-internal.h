@@ -41,8 +41,26 @@ void request_reply_event(struct request *req, const struct event *e);
 /* A peer gets one reply with copies or sideband at a time: whether one is under way. The next
  * starts when the peer has read it. */
 bool request_has_opening(const struct request *req);
-bool request_has_sideband(const struct request *req);
-bool request_has_auxtrace(const struct request *req);
+bool request_has_asking(const struct request *req);
+
+/* A request that waits for a file of the keeper's. The caller embeds it in a larger struct. */
+struct asking {
+	struct asking *next, **link;
+	struct service *service;
+	struct peer_claim claim;
+	struct pp_header header;
+};
+
+void asking_begin(struct asking *a, struct request *req);
+void asking_end(struct asking *a);
+
+/* Sends the reply; with the file, which is charged as a copy of so many bytes, unless fd < 0. 0; -errno:
+ * nothing was sent. */
+int asking_reply(struct asking *a, uint32_t uid, const void *reply, int fd, uint64_t size);
+
+/* Refuses it for such an error, or the keeper's. has, what: of the sentences: what the keeper does,
+ * and what is wanted. False: the error has no sentence that all such requests share. */
+bool asking_refuse(struct request *req, int err, const char *has, const char *what);
 
 /* A request that is answered when an order completes: with the event, unless `answer` is set. */
 struct pending {

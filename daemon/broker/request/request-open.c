@@ -256,7 +256,7 @@ static void open_copies(struct request *req, const struct pp_msg_open_request *r
 	struct service *s = req->service;
 	struct opening *o;
 
-	if (request_has_opening(req) || request_has_sideband(req) || request_has_auxtrace(req)) {
+	if (request_has_opening(req) || request_has_asking(req)) {
 		peer_defer(req->peer);
 		return;
 	}

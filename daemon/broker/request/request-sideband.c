@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * SIDEBAND: the names and maps of processes, for a peer that may read an event; or only their
- * numbers. The keeper makes the file. It is charged as a copy, and the broker has it open no longer
- * than a packet takes.
+ * numbers. The keeper makes the file.
  */
 #include <string.h>
 
@@ -12,55 +11,21 @@
 /* A request that waits for the keeper. */
 struct asking_sideband {
 	struct taking taking; /* first: a taking of ours is one who asks */
-	struct asking_sideband *next, **link;
-	struct service *service;
-	struct peer_claim claim;
-	struct pp_header header;
+	struct asking asking;
 };
 
 /* ── answers ────────────────────────────────────────────────────────────────────────────── */
 
 static void refuse_sideband(struct request *r, int err)
 {
-	char sentence[256];
-
-	switch (err) {
-	case -EDQUOT:
-		quota_sentence(r->service->lifecycle->charges.quota, sentence, sizeof(sentence));
-		refuse(r, EDQUOT, "%s", sentence);
-		break;
-	case -EAGAIN:
-	case -ECANCELED:
-	case -ECONNRESET:
-		refuse(r, EAGAIN,
-		       "The keeper, which knows the names and mappings of processes, did not "
-		       "answer or has ended; look at the daemon's log, and try again.");
-		break;
-	case -ENOBUFS:
-		refuse(r, EAGAIN,
-		       "Unread replies leave no room on this connection for the sideband; read "
-		       "those, and try again.");
-		break;
-	case -ENOSPC:
-		refuse(r, EAGAIN,
-		       "The daemon cannot watch more copies than it has handed out, and so hands "
-		       "out no sideband; close some, or have fs.inotify.max_user_watches raised.");
-		break;
-	case -ENOMEM:
+	if (asking_refuse(r, err, "knows the names and mappings of processes", "sideband"))
+		return;
+	if (err == -ENOMEM)
 		refuse(r, ENOMEM,
 		       "There is no memory for the sideband; try again later, or ask for a shorter "
 		       "time.");
-		break;
-	case -EMFILE:
-	case -ENFILE:
-	case -ETOOMANYREFS:
-		refuse(r, EAGAIN,
-		       "Too many descriptors are open or in flight to pass the sideband; try "
-		       "again.");
-		break;
-	default:
+	else
 		refuse(r, EIO, "The daemon cannot get the sideband: %s.", strerror(-err));
-	}
 }
 
 /* pid: of a keeper without sideband. */
@@ -75,29 +40,23 @@ static void fill(const struct pp_keep_answer *a, uint32_t pid, struct pp_msg_sid
 /* 0; -errno: nothing was sent. */
 static int send_reply(struct asking_sideband *a, const struct pp_keep_answer *answer, int fd)
 {
+	const struct sideband *sideband = a->asking.service->sideband;
 	struct pp_msg_sideband_reply reply;
-	size_t n = fd >= 0 ? 1 : 0;
-	int r = 0;
 
-	fill(answer, a->service->sideband->pid, &reply);
-	reply.why = sideband_why(a->service->sideband, reply.keeping);
-	if (n == 0)
+	fill(answer, sideband->pid, &reply);
+	reply.why = sideband_why(sideband, reply.keeping);
+	if (fd < 0)
 		reply.size = 0;
-	if (n > 0)
-		r = copies_hold(a->service->copies, fd, a->taking.uid, reply.size);
-	if (r < 0)
-		return r;
-	r = peer_reply(a->claim.peer, &a->header, &reply, &fd, n);
-	return r == -EAGAIN ? -ENOBUFS : r;
+	return asking_reply(&a->asking, a->taking.uid, &reply, fd, reply.size);
 }
 
 static void done(struct taking *taking, int error, const struct pp_keep_answer *answer, int fd)
 {
 	struct asking_sideband *a = (struct asking_sideband *)taking;
 	struct request r = {
-		.service = a->service,
-		.peer = a->claim.peer,
-		.header = &a->header,
+		.service = a->asking.service,
+		.peer = a->asking.claim.peer,
+		.header = &a->asking.header,
 	};
 
 	if (r.peer) {
@@ -106,22 +65,11 @@ static void done(struct taking *taking, int error, const struct pp_keep_answer *
 		if (error < 0)
 			refuse_sideband(&r, error);
 	}
-	*a->link = a->next;
-	if (a->next)
-		a->next->link = a->link;
-	peer_claim_end(&a->claim);
+	asking_end(&a->asking);
 	free(a);
 }
 
 /* ── requests ───────────────────────────────────────────────────────────────────────────── */
-
-bool request_has_sideband(const struct request *r)
-{
-	for (const struct asking_sideband *a = r->service->sidebands; a; a = a->next)
-		if (a->claim.peer == r->peer)
-			return true;
-	return false;
-}
 
 static bool check(struct request *r, const struct pp_msg_sideband_request *request)
 {
@@ -156,12 +104,11 @@ static bool may(struct request *r)
 
 void request_sideband(struct request *r, const struct pp_msg_sideband_request *request)
 {
-	struct service *s = r->service;
 	struct asking_sideband *a;
 
 	if (!request_is_synced(r) || !check(r, request) || !may(r))
 		return;
-	if (request_has_opening(r) || request_has_sideband(r) || request_has_auxtrace(r)) {
+	if (request_has_opening(r) || request_has_asking(r)) {
 		peer_defer(r->peer);
 		return;
 	}
@@ -177,13 +124,6 @@ void request_sideband(struct request *r, const struct pp_msg_sideband_request *r
 		.until = request->until,
 		.done = done,
 	};
-	a->service = s;
-	a->header = *r->header;
-	a->next = s->sidebands;
-	a->link = &s->sidebands;
-	if (a->next)
-		a->next->link = &a->next;
-	s->sidebands = a;
-	peer_claim_begin(r->peer, &a->claim);
-	sideband_take(s->sideband, &a->taking);
+	asking_begin(&a->asking, r);
+	sideband_take(r->service->sideband, &a->taking);
 }

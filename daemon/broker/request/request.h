@@ -41,9 +41,8 @@ struct service {
 	struct wakeups *wakeups;
 	struct opening *openings; /* requests that wait for copies */
 	struct sideband *sideband;
-	struct asking_sideband *sidebands; /* requests that wait for it */
 	struct auxtrace *auxtrace;
-	struct asking_auxtrace *auxtraces; /* requests that wait for copies of AUX areas */
+	struct asking *askings; /* requests that wait for one of these two */
 
 	struct adoption *adoptions; /* that are under way */
 
