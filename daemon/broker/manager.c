@@ -216,8 +216,10 @@ static void on_cpu(void *userdata, unsigned cpu, bool online)
 	struct manager *m = userdata;
 
 	watchers_tell_cpu(&m->watchers, online ? PP_NOTICE_CPU_ONLINE : PP_NOTICE_CPU_OFFLINE, cpu);
-	if (!online)
-		sideband_went(&m->sideband, cpu);
+	if (online)
+		return;
+	sideband_went(&m->sideband, cpu);
+	auxtrace_went(&m->auxtrace, cpu);
 }
 
 static void on_came(void *userdata, const struct pp_cpumask *cpus _unused_)

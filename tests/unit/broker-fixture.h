@@ -70,12 +70,13 @@ struct fake_engine {
 	bool holds;
 	uint64_t last_id;
 	enum fake_mood mood;
-	unsigned moods;	      /* how many more orders the mood applies to */
-	uint32_t moody;	      /* only to those of this type; 0: of any */
-	int error;	      /* of FAKE_FAILS; 0: E2BIG */
-	unsigned holds_after; /* does not read orders after so many; 0: reads all */
-	bool hold;	      /* does not read orders */
-	uint32_t sources;     /* sources of each event */
+	unsigned moods;		   /* how many more orders the mood applies to */
+	uint32_t moody;		   /* only to those of this type; 0: of any */
+	int error;		   /* of FAKE_FAILS; 0: E2BIG */
+	unsigned holds_after;	   /* does not read orders after so many; 0: reads all */
+	bool hold;		   /* does not read orders */
+	uint32_t sources;	   /* sources of each event */
+	struct pp_cpumask offline; /* AUX: it opens nothing there */
 	struct fake_trigger triggers[FAKE_TRIGGERS]; /* deleted ones, too */
 	size_t n_triggers;
 	struct fake_tape tapes[FAKE_TAPES];
@@ -93,7 +94,7 @@ struct fake_engine {
 	struct pp_order last; /* without its parsed event */
 	uint32_t last_sources, last_nodes;
 	unsigned enumerated, created, deleted, changed, paused, aliased, given_rights, cpus,
-		sideband;
+		sideband, aux;
 };
 
 struct broker {
@@ -108,6 +109,7 @@ struct broker {
 	struct missing_rings missing_rings;
 	struct triggers triggers;
 	struct sideband sideband; /* for all four; a test that wants it configures it */
+	struct auxtrace auxtrace; /* a test that wants it begins it */
 	struct service service;
 	struct fake_engine engine;
 	unsigned changes;
@@ -701,6 +703,39 @@ static void fake_sideband(struct fake_engine *f, const struct pp_order *o)
 			 0);
 }
 
+/* A file in the place of a perf event: its size tells whose it is. */
+static off_t fake_aux_size(uint64_t origin, unsigned cpu)
+{
+	return (off_t)(origin * PP_CPUS_MAX + cpu);
+}
+
+static void fake_aux(struct fake_engine *f, const struct pp_order *o)
+{
+	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
+	const struct pp_event *e = fake_find(f, o->id);
+
+	f->aux++;
+	if (!e) {
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+		return;
+	}
+	fake_answer = (struct pp_answer){
+		.abi = PP_ORDER_ABI,
+		.type = PP_ANSWER_DONE,
+		.serial = o->serial,
+	};
+	PP_CPUMASK_FOREACH(cpu, &o->spec.cpus)
+	{
+		if (pp_cpumask_test(&f->offline, cpu))
+			continue;
+		pp_cpumask_set(&fake_answer.event.rings, cpu);
+		fds.fd[fds.n] = memfd_create("perf event", MFD_CLOEXEC);
+		ck_assert_int_eq(ftruncate(fds.fd[fds.n++], fake_aux_size(e->origin, cpu)), 0);
+	}
+	ck_assert_int_eq(pp_packet_send(f->fd, &fake_answer, sizeof(fake_answer), fds.fd, fds.n),
+			 0);
+}
+
 /* ── adoptions ──────────────────────────────────────────────────────────────────────────── */
 
 static struct fake_adoption *fake_adoption(struct fake_engine *f, uint64_t id)
@@ -823,6 +858,8 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed.");
 	} else if (o->type == PP_ORDER_SIDEBAND) {
 		fake_sideband(f, o);
+	} else if (o->type == PP_ORDER_AUX) {
+		fake_aux(f, o);
 	} else if (fake_act_on_adoption(f, o)) {
 		return;
 	} else if (!fake_act(f, o, &event, &orphans, &tape)) {
@@ -918,6 +955,8 @@ static void broker_on_changed(void *userdata)
 	b->changes++;
 	missing_rings_continue(&b->missing_rings);
 	triggers_continue(&b->triggers);
+	if (b->service.auxtrace)
+		auxtrace_continue(&b->auxtrace);
 	sideband_continue(&b->sideband);
 }
 
@@ -1058,6 +1097,9 @@ static void broker_begin(struct broker *b)
 	b->sideband.online = &b->hotplug.online;
 	b->sideband.registry = b->registry;
 	b->service.sideband = &b->sideband;
+	b->auxtrace.lifecycle = &b->lifecycle;
+	b->auxtrace.online = &b->hotplug.online;
+	b->auxtrace.registry = b->registry;
 	b->peers.loop = b->loop;
 	b->peers.quota = &b->quota;
 	b->peers.max_requests = b->config.max_requests;
@@ -1095,6 +1137,8 @@ static _unused_ void broker_start(struct broker *b)
 static _unused_ void broker_end(struct broker *b)
 {
 	peers_done(&b->peers);
+	if (b->service.auxtrace)
+		auxtrace_done(&b->auxtrace);
 	sideband_done(&b->sideband);
 	copies_free(b->service.copies);
 	wakeups_free(b->service.wakeups);

@@ -4,6 +4,19 @@
 
 #include "daemon/broker/auxtrace/auxtrace.h"
 
+/* ── auxtrace-held.c ── */
+
+/* NULL: the keeper has no such area. */
+struct held_area *aux_held_find(const struct auxtrace *a, uint64_t event, uint32_t cpu);
+/* The keeper has this area, in place of one of the same event and CPU. NULL: there is no memory. */
+struct held_area *aux_held_put(struct auxtrace *a, const struct pp_keep_area *area);
+void aux_held_drop(struct auxtrace *a, uint64_t event, uint32_t cpu);
+/* The keeper must be asked what it has. Until all has been listed, the list is the earlier one: an
+ * area that is listed again rests as long as it was to. */
+void aux_held_forget(struct auxtrace *a);
+/* The next page of its answer. False: it is not sorted, or there is no memory. */
+bool aux_held_list(struct auxtrace *a, const struct pp_keep_area *areas, size_t n, bool more);
+
 /* ── auxtrace-order.c ── */
 
 /* The event with AUX areas that owns rings of this id, or NULL. */
@@ -12,7 +25,7 @@ struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin);
 /* Whether the event has its area on each online CPU with a ring. */
 bool auxtrace_is_complete(const struct auxtrace *a, const struct event *e);
 
-/* Orders the perf events of the first event that lacks areas. Whether there was one. */
+/* Orders the perf events of the first event that lacks areas. Whether the engine has an order. */
 bool auxtrace_order(struct auxtrace *a);
 
 /* The engine or the keeper cannot give the event an area: retried later. error: positive. */

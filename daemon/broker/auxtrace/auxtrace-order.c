@@ -31,10 +31,9 @@ struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin)
 /* A perf event dies with its CPU: an area of another generation is missing. */
 static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint64_t generation)
 {
-	for (size_t i = 0; i < a->n_held; i++)
-		if (a->held[i].is.event == origin && a->held[i].is.cpu == cpu)
-			return a->held[i].is.generation == generation;
-	return false;
+	const struct held_area *held = aux_held_find(a, origin, cpu);
+
+	return held && !held->dead && held->is.generation == generation;
 }
 
 /* Fills the page with the CPUs on which the event lacks its area. Whether there are any. */

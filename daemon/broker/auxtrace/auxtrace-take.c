@@ -16,10 +16,7 @@
 
 static struct held_area *find_area(const struct auxtrace *a, const struct aux_taking *taking)
 {
-	for (size_t i = 0; i < a->n_held; i++)
-		if (a->held[i].is.event == taking->origin && a->held[i].is.cpu == taking->cpu)
-			return &a->held[i];
-	return NULL;
+	return aux_held_find(a, taking->origin, taking->cpu);
 }
 
 static bool is_due(const struct auxtrace *a, const struct aux_taking *taking, uint64_t now,

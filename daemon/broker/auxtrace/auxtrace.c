@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Owns the known state of the keeper's AUX areas, and decides the next request to it.
- * auxtrace-order.c compares and orders, auxtrace-take.c has those who wait.
+ * auxtrace-held.c has that state, auxtrace-order.c compares and orders, auxtrace-take.c has those
+ * who wait.
  */
 #include "daemon/broker/auxtrace/auxtrace.h"
 
 #include <string.h>
 
 #include "daemon/broker/auxtrace/auxtrace-internal.h"
+#include "daemon/broker/handout/tree.h"
 #include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
@@ -35,10 +37,7 @@ static bool is_wanted(const struct auxtrace *a)
 /* Facts about one connection do not hold for the next. */
 static void forget_connection(struct auxtrace *a)
 {
-	free(a->held);
-	a->held = NULL;
-	a->n_held = 0;
-	a->known = false;
+	aux_held_forget(a);
 	a->connection++;
 	pp_fds_close(&a->fds);
 }
@@ -70,7 +69,7 @@ static void on_ended(void *userdata)
 {
 	struct auxtrace *a = userdata;
 
-	if (a->n_held > 0)
+	if (a->known && a->n_held > 0)
 		log_warning(
 			"The keeper is gone, and with it what %zu AUX area%s held; %s made anew.",
 			a->n_held, a->n_held == 1 ? "" : "s",
@@ -115,10 +114,8 @@ static void ask_held(struct auxtrace *a)
 {
 	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_HELD);
 
-	if (a->n_held > 0) {
-		q->event = a->held[a->n_held - 1].is.event;
-		q->first = a->held[a->n_held - 1].is.cpu;
-	}
+	q->event = a->listed.event;
+	q->first = a->listed.cpu;
 	ask(a, NULL);
 }
 
@@ -134,7 +131,7 @@ static bool hand_over(struct auxtrace *a)
 		return false;
 	q->event = a->origin;
 	q->aux_size = e->truth.spec.data_size;
-	q->what = a->what = e->truth.paused;
+	q->what = e->truth.paused;
 	q->n_cpus = a->n_page;
 	memcpy(q->cpus, a->page, a->n_page * sizeof(*a->page));
 	ask(a, &fds);
@@ -145,8 +142,8 @@ static void ask_drop(struct auxtrace *a, const struct pp_keep_area *area)
 {
 	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_DROP);
 
-	q->event = a->origin = area->event;
-	q->first = a->page[0].cpu = area->cpu;
+	q->event = area->event;
+	q->first = area->cpu;
 	ask(a, NULL);
 }
 
@@ -154,9 +151,8 @@ static void ask_pause(struct auxtrace *a, const struct event *e)
 {
 	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS_PAUSE);
 
-	a->about = e->truth.id;
-	q->event = a->origin = e->truth.origin;
-	q->what = a->what = e->truth.paused;
+	q->event = e->truth.origin;
+	q->what = e->truth.paused;
 	ask(a, NULL);
 }
 
@@ -182,45 +178,16 @@ static bool correct(struct auxtrace *a)
 
 /* ── what it answers ────────────────────────────────────────────────────────────────────── */
 
-/* False: there is no memory. */
-static bool add_held(struct auxtrace *a, const struct pp_keep_area *areas, size_t n)
-{
-	struct held_area *more = reallocarray(a->held, a->n_held + n, sizeof(*more));
-
-	if (!more)
-		return false;
-	a->held = more;
-	for (size_t i = 0; i < n; i++)
-		a->held[a->n_held++] = (struct held_area){ .is = areas[i] };
-	return true;
-}
-
-static void drop_held(struct auxtrace *a, uint64_t origin, uint32_t cpu)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < a->n_held; i++)
-		if (a->held[i].is.event != origin || a->held[i].is.cpu != cpu)
-			a->held[n++] = a->held[i];
-	a->n_held = n;
-}
-
 static void held_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
 {
 	size_t n = MIN(answer->n_areas, (uint32_t)PP_KEEP_CPUS);
 
-	if (a->n_held + n > PP_KEEP_AREAS_MAX) {
-		log_error(
-			"The keeper says that it holds more AUX areas than it can; reconnecting.");
-		keeper_disconnect(&a->keeper);
-		on_ended(a);
+	if (aux_held_list(a, answer->areas, n, answer->more))
 		return;
-	}
-	if (n > 0 && !add_held(a, answer->areas, n))
-		return; /* asked again */
-	a->known = !answer->more || n == 0;
-	a->attempts = 0;
-	a->backoff = TIMER_BACKOFF_MIN_USEC;
+	log_error("The keeper's list of AUX areas is not sorted, or there is no memory for it; "
+		  "reconnecting.");
+	keeper_disconnect(&a->keeper);
+	on_ended(a);
 }
 
 static const char *why_refused(int error)
@@ -241,49 +208,71 @@ static const char *why_refused(int error)
 	}
 }
 
-/* After a failure the keeper is asked what it has. */
-static void areas_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
+static void areas_failed(struct auxtrace *a, int error)
 {
 	char sentence[128];
 
 	snprintf(sentence, sizeof(sentence), "The keeper cannot map its AUX areas: %s.",
-		 strerror(answer->error));
-	if (answer->error)
-		auxtrace_refused(a, a->about, answer->error,
-				 why_refused(answer->error) ?: sentence);
-	else if (auxtrace_owner(a, a->origin))
-		auxtrace_owner(a, a->origin)->aux_error = 0;
-	a->n_held = 0;
-	a->known = false;
+		 strerror(error));
+	auxtrace_refused(a, a->about, error, why_refused(error) ?: sentence);
+	aux_held_forget(a); /* it may have some of them */
 }
 
-static void pause_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
+static void areas_answered(struct auxtrace *a, const struct pp_keep_request *q)
 {
-	if (answer->error)
-		log_error("The keeper cannot %s tracing: %s.", a->what ? "pause" : "resume",
-			  strerror(answer->error));
+	struct event *e = auxtrace_owner(a, q->event);
+
+	if (e)
+		e->aux_error = 0;
+	for (uint32_t i = 0; i < q->n_cpus; i++) {
+		const struct pp_keep_area area = {
+			.event = q->event,
+			.generation = q->cpus[i].generation,
+			.aux_size = q->aux_size,
+			.cpu = q->cpus[i].cpu,
+			.paused = q->what,
+		};
+		struct held_area *held = aux_held_put(a, &area);
+
+		if (held)
+			held->dead = false;
+		else
+			aux_held_forget(a);
+	}
+}
+
+/* After a failure, too: else it would be asked again at once. */
+static void pause_answered(struct auxtrace *a, const struct pp_keep_request *q, int error)
+{
+	if (error)
+		log_error("The keeper cannot %s tracing: %s.", q->what ? "pause" : "resume",
+			  strerror(error));
 	for (size_t i = 0; i < a->n_held; i++)
-		if (a->held[i].is.event == a->origin)
-			a->held[i].is.paused = a->what;
+		if (a->held[i].is.event == q->event)
+			a->held[i].is.paused = q->what;
 }
 
 static void on_answered(void *userdata, enum pp_keep_type type, const struct pp_keep_answer *answer,
 			struct pp_fds *fds)
 {
 	struct auxtrace *a = userdata;
+	const struct pp_keep_request *q = &a->keeper.out; /* there is one at a time */
 
 	switch (type) {
 	case PP_KEEP_AREAS_HELD:
 		held_answered(a, answer);
 		break;
 	case PP_KEEP_AREAS:
-		areas_answered(a, answer);
+		if (answer->error)
+			areas_failed(a, answer->error);
+		else
+			areas_answered(a, q);
 		break;
 	case PP_KEEP_AREAS_PAUSE:
-		pause_answered(a, answer);
+		pause_answered(a, q, answer->error);
 		break;
 	case PP_KEEP_AREAS_DROP:
-		drop_held(a, a->origin, a->page[0].cpu);
+		aux_held_drop(a, q->event, q->first);
 		break;
 	case PP_KEEP_AREAS_TAKE:
 		aux_takings_answered(a, answer, fds);
@@ -308,6 +297,20 @@ static void leave(struct auxtrace *a)
 		a->gone(a->userdata);
 }
 
+/* The engine and the keeper work in parallel. Where nothing is left to do, an outage is a new one: a
+ * keeper that dies of a request is not asked for it without a pause. */
+static void go_on(struct auxtrace *a)
+{
+	bool ordering = auxtrace_order(a), asking = aux_takings_ask(a);
+
+	if (ordering || asking)
+		return;
+	a->attempts = 0;
+	a->backoff = TIMER_BACKOFF_MIN_USEC;
+	if (!is_wanted(a))
+		leave(a);
+}
+
 /* A broker that starts asks once, even if it wants nothing: an earlier one may have left areas. */
 static void keep(struct auxtrace *a)
 {
@@ -321,8 +324,8 @@ static void keep(struct auxtrace *a)
 		ask_held(a);
 	else if (a->fds.n > 0 && hand_over(a))
 		return;
-	else if (!correct(a) && !aux_takings_ask(a) && !auxtrace_order(a) && !is_wanted(a))
-		leave(a);
+	else if (!correct(a))
+		go_on(a);
 }
 
 void auxtrace_continue(struct auxtrace *a)
@@ -354,6 +357,16 @@ void auxtrace_retry(struct auxtrace *a)
 	auxtrace_continue(a);
 }
 
+/* Where the kernel keeps an account, the generation tells it, and in time. The keeper keeps the area:
+ * the trace in it can be read until there is another. */
+void auxtrace_went(struct auxtrace *a, unsigned cpu)
+{
+	_cleanup_close_ int account = tree_cpus_open(a->registry);
+
+	for (size_t i = 0; account < 0 && i < a->n_held; i++)
+		a->held[i].dead |= a->held[i].is.cpu == cpu;
+}
+
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */
 
 int auxtrace_init(struct auxtrace *a, sd_event *loop, const char *path)
@@ -383,4 +396,7 @@ void auxtrace_done(struct auxtrace *a)
 	a->retry = sd_event_source_disable_unref(a->retry);
 	a->rest = sd_event_source_disable_unref(a->rest);
 	forget_connection(a);
+	free(a->held);
+	a->held = NULL;
+	a->n_held = 0;
 }

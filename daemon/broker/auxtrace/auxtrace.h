@@ -6,6 +6,9 @@
  * what is missing from the engine, event by event. Keeper, engine and broker may each die at any
  * moment; with the keeper goes what the areas held.
  *
+ * The engine works on an order while the keeper answers requests; so what belongs to the order is
+ * not the request's, which is keeper.out until it is answered.
+ *
  * Clients' requests for copies wait here for the keeper's answer, one at a time, users in turn. A
  * copy makes a gap in the trace: so that readers cannot keep a PMU from tracing, an area then rests
  * for several times as long as the copy has taken.
@@ -41,6 +44,8 @@ struct aux_wait {
 /* An area that the keeper has. */
 struct held_area {
 	struct pp_keep_area is;
+	bool listed;	      /* by the keeper that we are connected to */
+	bool dead;	      /* its CPU was offline, of which the kernel keeps no account */
 	uint64_t rests_until; /* it is not copied before: CLOCK_MONOTONIC, ns */
 };
 
@@ -56,10 +61,11 @@ struct auxtrace {
 	void *userdata;
 
 	struct keeper keeper;
-	struct held_area *held; /* what the keeper has, in its order, once all pages are there */
+	struct held_area *held; /* what the keeper has, sorted as it sorts, once it is known */
 	size_t n_held;
 	bool known;
-	bool left; /* nothing is wanted or held: the keeper is left alone */
+	struct pp_keep_area listed; /* the last one of its answer so far */
+	bool left;		    /* nothing is wanted or held: the keeper is left alone */
 	bool stepping;
 
 	/* Reconnecting to a keeper that is unreachable. */
@@ -68,7 +74,8 @@ struct auxtrace {
 	unsigned attempts;
 	uint64_t backoff;
 
-	/* The event that engine or keeper are busy with: its id, and that of its rings. */
+	/* The order, until the keeper has answered what came of it. Of the event: its id, and that
+	 * of its rings. */
 	uint64_t about, origin;
 	bool ordering;
 	uint64_t connection,
@@ -77,7 +84,6 @@ struct auxtrace {
 	struct pp_keep_cpu page[PP_KEEP_CPUS]; /* those of them with a descriptor */
 	uint32_t n_page;
 	struct pp_fds fds; /* received, to be passed to the keeper */
-	uint32_t what;	   /* of the last pause */
 
 	struct aux_wait *waits;
 	struct aux_taking *first_taking, **last_taking;
@@ -98,6 +104,9 @@ void auxtrace_continue(struct auxtrace *a);
 
 /* Retries what was refused: CPUs have come, or time has passed. */
 void auxtrace_retry(struct auxtrace *a);
+
+/* A CPU went offline. */
+void auxtrace_went(struct auxtrace *a, unsigned cpu);
 
 /* No area is wanted, and the keeper has not yet confirmed that it has none: see `gone`. */
 bool auxtrace_is_leaving(const struct auxtrace *a);
