@@ -272,6 +272,14 @@ START_TEST(pause_during_an_order)
 }
 END_TEST
 
+static void fail_orders(int error, unsigned times)
+{
+	b.engine.mood = FAKE_FAILS;
+	b.engine.moody = PP_ORDER_AUX;
+	b.engine.error = error;
+	b.engine.moods = times;
+}
+
 /* y lacks an area, and the engine does not read the order for it. */
 static void begin_late(void)
 {
@@ -301,7 +309,71 @@ START_TEST(delete_during_an_order)
 }
 END_TEST
 
+static void check_gone(void)
+{
+	broker_until(&b, k.n_areas == 2);
+	broker_settle(&b);
+	ck_assert_int_eq(answer, ENOENT);
+	ck_assert(!was_there);
+	ck_assert_uint_eq(k.asked[PP_KEEP_AREAS], 2);
+	ck_assert_uint_eq(b.auxtrace.fds.n, 0);
+	ck_assert_ptr_null(event_of(2));
+}
+
+/* The order succeeds, or fails, for an event that is about to be deleted. */
+START_TEST(event_goes_during_an_order)
+{
+	struct pp_msg_name which = client_name("a", "y");
+
+	begin_late();
+	client_send(&root, PP_OP_DELETE, &which);
+	broker_until(&b, event_of(2)->state == PP_EVENT_DELETING);
+	if (_i)
+		fail_orders(EBUSY, 1);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	check_gone();
+}
+END_TEST
+
+/* The next engine does not know the event. */
+START_TEST(event_goes_with_the_engine)
+{
+	begin_late();
+	ck_assert(fake_unmake(&b.engine, 2));
+	fake_hang_up(&b.engine);
+	fake_wait(&b.engine, false);
+	check_gone();
+}
+END_TEST
+
 /* ── refusals ───────────────────────────────────────────────────────────────────────────── */
+
+/* perf_event_open(2) has the errors that the broker has for an event that is gone, or no engine. */
+START_TEST(engine_refuses)
+{
+	static const int errors[] = { ENOENT, EAGAIN, EBUSY };
+
+	begin(1);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		fail_orders(errors[i], 1000);
+		auxtrace_went(&b.auxtrace, 3);
+		wait_for(1);
+		broker_until(&b, answer >= 0);
+		ck_assert_int_eq(answer, errors[i]);
+		ck_assert_str_eq(sentence, "The fake failed.");
+		broker_settle(&b); /* comes to an end */
+		ck_assert_uint_eq(b.engine.moods, 999);
+		ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+		ck_assert_int_eq(event_of(1)->aux_error, errors[i]);
+		b.engine.moods = 0;
+		auxtrace_retry(&b.auxtrace);
+		broker_until(&b, k.asked[PP_KEEP_AREAS] == i + 2);
+		broker_settle(&b);
+		ck_assert_int_eq(event_of(1)->aux_error, 0);
+	}
+}
+END_TEST
 
 /* The engine says of a CPU that it is offline: the others trace, and there is no order without an end. */
 START_TEST(engine_knows_better)
@@ -441,6 +513,9 @@ int main(void)
 	tcase_add_test(t, cpu_goes_and_comes);
 	tcase_add_test(t, pause_during_an_order);
 	tcase_add_test(t, delete_during_an_order);
+	tcase_add_loop_test(t, event_goes_during_an_order, 0, 2);
+	tcase_add_test(t, event_goes_with_the_engine);
+	tcase_add_test(t, engine_refuses);
 	tcase_add_test(t, engine_knows_better);
 	tcase_add_test(t, keeper_refuses);
 	tcase_add_test(t, copies);

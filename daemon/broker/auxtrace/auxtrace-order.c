@@ -105,8 +105,10 @@ static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 
 	a->ordering = false;
 	if (outcome->error) {
-		/* Without an engine the order follows when it returns; without the event, never. */
-		if (outcome->error != EAGAIN && outcome->error != ENOENT)
+		/* Without an engine the order follows when it returns; without the event, never.
+		 * (perf_event_open(2) has these two errors as well: they are refusals.) */
+		if (orders_is_patient(a->lifecycle->orders) && outcome->event &&
+		    owns_areas(outcome->event))
 			auxtrace_refused(a, a->about, outcome->error, outcome->sentence);
 		return;
 	}
