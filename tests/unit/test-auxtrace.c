@@ -224,6 +224,22 @@ START_TEST(keeper_lies)
 }
 END_TEST
 
+/* The keeper does nothing else meanwhile, so it gets no more at once than 64 MiB, but one. */
+START_TEST(portions)
+{
+	struct pp_event *x = add_event("x", 16ULL << 20), *y = add_event("y", 64ULL << 20);
+
+	x->rings.bits[0] = y->rings.bits[0] = 0x7f;
+	b.hotplug.online.bits[0] = 0x7f;
+	find_events();
+	broker_until(&b, k.n_areas == 14);
+	broker_settle(&b);
+	ck_assert_str_eq(
+		k.did, "put1:0,1,2,3 put1:4,5,6 put2:0 put2:1 put2:2 put2:3 put2:4 put2:5 put2:6");
+	ck_assert_uint_eq(k.asked[PP_KEEP_AREAS_HELD], 1);
+}
+END_TEST
+
 /* Where the kernel keeps no account of CPUs. */
 START_TEST(cpu_goes_and_comes)
 {
@@ -510,6 +526,7 @@ int main(void)
 	tcase_add_test(t, keeper_dies);
 	tcase_add_test(t, keeper_dies_of_a_request);
 	tcase_add_test(t, keeper_lies);
+	tcase_add_test(t, portions);
 	tcase_add_test(t, cpu_goes_and_comes);
 	tcase_add_test(t, pause_during_an_order);
 	tcase_add_test(t, delete_during_an_order);

@@ -36,11 +36,20 @@ static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint6
 	return held && !held->dead && held->is.generation == generation;
 }
 
-/* Fills the page with the CPUs on which the event lacks its area. Whether there are any. */
+/* The keeper does nothing else while it maps them: no more than it also copies in one go. */
+static uint32_t page_max(const struct event *e)
+{
+	uint64_t n = PP_AUX_SIZE_MAX / e->truth.spec.data_size;
+
+	return (uint32_t)MIN(MAX(n, 1ULL), (uint64_t)PP_SIDEBAND_CPUS);
+}
+
+/* Fills the page with the next CPUs on which the event lacks its area. Whether there are any. */
 static bool find_missing(const struct auxtrace *a, const struct event *e, struct pp_cpumask *cpus,
 			 struct pp_keep_cpu *page, uint32_t *n)
 {
 	_cleanup_close_ int account = tree_cpus_open(a->registry);
+	uint32_t max = page_max(e);
 
 	*cpus = (struct pp_cpumask){};
 	*n = 0;
@@ -48,7 +57,7 @@ static bool find_missing(const struct auxtrace *a, const struct event *e, struct
 	{
 		uint64_t generation;
 
-		if (!pp_cpumask_test(a->online, cpu) || *n == PP_SIDEBAND_CPUS)
+		if (!pp_cpumask_test(a->online, cpu) || *n == max)
 			continue;
 		generation = tree_cpus_generation(account, cpu);
 		if (holds(a, e->truth.origin, cpu, generation))
