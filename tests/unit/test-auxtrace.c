@@ -263,6 +263,36 @@ START_TEST(cpu_goes_and_comes)
 }
 END_TEST
 
+/* A PMU may have stopped for good. */
+START_TEST(state_is_told_again)
+{
+	begin(3);
+	ck_assert_int_eq(client_pause(&root, "a", "y", true), 0);
+	broker_settle(&b);
+	k.did[0] = '\0';
+	auxtrace_continue(&b.auxtrace);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "");
+	auxtrace_retry(&b.auxtrace);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "pause1:0 pause2:1 pause3:0");
+	k.fails_at = PP_KEEP_AREAS_PAUSE;
+	auxtrace_retry(&b.auxtrace);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "pause1:0 pause2:1 pause3:0 pause2:1 pause3:0");
+	/* One that has failed waits for that, too. */
+	k.did[0] = '\0';
+	k.fails_at = PP_KEEP_AREAS_PAUSE;
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "");
+	ck_assert_uint_eq(k.fails_at, 0);
+	auxtrace_retry(&b.auxtrace);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "pause1:1 pause2:1 pause3:0");
+}
+END_TEST
+
 /* ── orders that are answered late ──────────────────────────────────────────────────────── */
 
 START_TEST(pause_during_an_order)
@@ -528,6 +558,7 @@ int main(void)
 	tcase_add_test(t, keeper_lies);
 	tcase_add_test(t, portions);
 	tcase_add_test(t, cpu_goes_and_comes);
+	tcase_add_test(t, state_is_told_again);
 	tcase_add_test(t, pause_during_an_order);
 	tcase_add_test(t, delete_during_an_order);
 	tcase_add_loop_test(t, event_goes_during_an_order, 0, 2);

@@ -38,6 +38,13 @@ struct held_area *aux_held_find(const struct auxtrace *a, uint64_t event, uint32
 	return &a->held[i];
 }
 
+struct held_area *aux_held_from(const struct auxtrace *a, uint64_t event)
+{
+	size_t i = place(a, event, 0);
+
+	return i < a->n_held ? &a->held[i] : NULL;
+}
+
 static struct held_area *insert(struct auxtrace *a, const struct pp_keep_area *area)
 {
 	size_t i = place(a, area->event, area->cpu);

@@ -8,6 +8,8 @@
 
 /* NULL: the keeper has no such area. */
 struct held_area *aux_held_find(const struct auxtrace *a, uint64_t event, uint32_t cpu);
+/* The first area of an event that is not below this one, or NULL. */
+struct held_area *aux_held_from(const struct auxtrace *a, uint64_t event);
 /* The keeper has this area, in place of one of the same event and CPU. NULL: there is no memory. */
 struct held_area *aux_held_put(struct auxtrace *a, const struct pp_keep_area *area);
 void aux_held_drop(struct auxtrace *a, uint64_t event, uint32_t cpu);

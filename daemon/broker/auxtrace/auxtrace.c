@@ -176,6 +176,19 @@ static bool correct(struct auxtrace *a)
 	return false;
 }
 
+/* The kernel stops an event for good whose PMU finds no room or faults, and tells nobody whom we
+ * could ask. Whether there was an event to be told its state. */
+static bool restate(struct auxtrace *a)
+{
+	const struct held_area *held = a->restate ? aux_held_from(a, a->restate) : NULL;
+	const struct event *e = held ? auxtrace_owner(a, held->is.event) : NULL;
+
+	a->restate = held ? held->is.event + 1 : 0;
+	if (e)
+		ask_pause(a, e);
+	return e != NULL;
+}
+
 /* ── what it answers ────────────────────────────────────────────────────────────────────── */
 
 static void held_answered(struct auxtrace *a, const struct pp_keep_answer *answer)
@@ -244,12 +257,18 @@ static void areas_answered(struct auxtrace *a, const struct pp_keep_request *q)
 /* After a failure, too: else it would be asked again at once. */
 static void pause_answered(struct auxtrace *a, const struct pp_keep_request *q, int error)
 {
-	if (error)
-		log_error("The keeper cannot %s tracing: %s.", q->what ? "pause" : "resume",
-			  strerror(error));
-	for (size_t i = 0; i < a->n_held; i++)
-		if (a->held[i].is.event == q->event)
-			a->held[i].is.paused = q->what;
+	bool changes = false;
+
+	for (size_t i = 0; i < a->n_held; i++) {
+		struct pp_keep_area *area = &a->held[i].is;
+
+		changes |= area->event == q->event && area->paused != q->what;
+		if (area->event == q->event)
+			area->paused = q->what;
+	}
+	if (error && changes)
+		log_error("The keeper cannot %s tracing; this is tried again: %s.",
+			  q->what ? "pause" : "resume", strerror(error));
 }
 
 static void on_answered(void *userdata, enum pp_keep_type type, const struct pp_keep_answer *answer,
@@ -324,7 +343,7 @@ static void keep(struct auxtrace *a)
 		ask_held(a);
 	else if (a->fds.n > 0 && hand_over(a))
 		return;
-	else if (!correct(a))
+	else if (!correct(a) && !restate(a))
 		go_on(a);
 }
 
@@ -354,6 +373,7 @@ void auxtrace_retry(struct auxtrace *a)
 
 	for (size_t i = 0; i < r->n_settled; i++)
 		r->by_id[i]->aux_refused = false;
+	a->restate = 1;
 	auxtrace_continue(a);
 }
 

@@ -85,6 +85,9 @@ struct auxtrace {
 	uint32_t n_page;
 	struct pp_fds fds; /* received, to be passed to the keeper */
 
+	/* The keeper is to be told again which events from this origin on are paused; 0: none. */
+	uint64_t restate;
+
 	struct aux_wait *waits;
 	struct aux_taking *first_taking, **last_taking;
 	struct aux_taking *current; /* the request at the keeper */
@@ -102,7 +105,8 @@ void auxtrace_done(struct auxtrace *a);
 /* Call this when events or the link to the engine come or go, or an order has completed. */
 void auxtrace_continue(struct auxtrace *a);
 
-/* Retries what was refused: CPUs have come, or time has passed. */
+/* Retries what was refused: CPUs have come, or time has passed. A PMU that the kernel has stopped,
+ * because it could not write its trace, traces again. */
 void auxtrace_retry(struct auxtrace *a);
 
 /* A CPU went offline. */
