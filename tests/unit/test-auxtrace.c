@@ -7,6 +7,10 @@
 #include "fake-keeper.h"
 #include "needs.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #define AREA (64ULL << 10)
 
 static struct broker b;
@@ -544,6 +548,62 @@ START_TEST(rests)
 }
 END_TEST
 
+/* ── patience ───────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t patience_seconds(void)
+{
+	uint64_t at, now;
+
+	ck_assert_int_ge(sd_event_source_get_time(b.auxtrace.keeper.patience, &at), 0);
+	ck_assert_int_ge(sd_event_now(b.loop, CLOCK_MONOTONIC, &now), 0);
+	return (at - MIN(now, at)) / 1000000;
+}
+
+static void lose_patience(void)
+{
+	ck_assert_int_ge(sd_event_source_set_time_relative(b.auxtrace.keeper.patience, 0), 0);
+}
+
+/* The keeper reads tasks for the other connection, which may take 150 seconds. */
+START_TEST(keeper_is_busy)
+{
+	pid_t pid = fork();
+	uint64_t now;
+	int status;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close_range(3, ~0U, 0); /* or nothing that is hung up ends */
+		for (;;)
+			pause();
+	}
+	k.pid = (uint32_t)pid;
+	begin(1);
+	keeper_hold(&k, true);
+	auxtrace_retry(&b.auxtrace);
+	ck_assert_uint_gt(b.auxtrace.keeper.n_asked, 0);
+	ck_assert_uint_gt(patience_seconds(), 150);
+	/* The same for a greeting. */
+	keeper_hang_up(&k);
+	broker_until(&b, k.connections == 2);
+	ck_assert_int_ge(sd_event_now(b.loop, CLOCK_MONOTONIC, &now), 0);
+	b.auxtrace.keeper.silent_since = now - 150 * 1000000ULL;
+	lose_patience();
+	broker_until(&b, k.connections == 3);
+	ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+	b.auxtrace.keeper.silent_since -= 30 * 1000000ULL;
+	lose_patience();
+	broker_until(&b, b.auxtrace.keeper.stuck);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	keeper_hang_up(&k);
+	keeper_forget(&k);
+	k.pid = FAKE_KEEPER_PID;
+	keeper_hold(&k, false);
+	broker_until(&b, k.n_areas == 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("auxtrace");
@@ -569,6 +629,7 @@ int main(void)
 	tcase_add_test(t, copies);
 	tcase_add_test(t, orders_come_first);
 	tcase_add_test(t, rests);
+	tcase_add_test(t, keeper_is_busy);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

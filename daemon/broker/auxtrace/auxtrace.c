@@ -396,6 +396,7 @@ int auxtrace_init(struct auxtrace *a, sd_event *loop, const char *path)
 	a->keeper.answered = on_answered;
 	a->keeper.ended = on_ended;
 	a->keeper.userdata = a;
+	a->keeper.patient = true; /* the sideband's connection has TASKS */
 	a->last_taking = &a->first_taking;
 	a->last_uid = UINT32_MAX;
 	a->backoff = TIMER_BACKOFF_MIN_USEC;

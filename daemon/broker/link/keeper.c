@@ -17,6 +17,8 @@
 #define PATIENCE_SECONDS 30
 #define TASKS_SECONDS 150
 #define GREETING_SECONDS 3 /* to start takes less */
+/* Behind a request of another connection. */
+#define PATIENT_SECONDS (TASKS_SECONDS + PATIENCE_SECONDS)
 
 static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
 
@@ -86,13 +88,14 @@ struct pp_keep_request *keeper_request(struct keeper *k, enum pp_keep_type type)
 
 static unsigned patience_for(const struct keeper *k, enum pp_keep_type type)
 {
-	if (!k->greeted)
-		return GREETING_SECONDS;
+	if (k->patient)
+		return PATIENT_SECONDS;
 	return type == PP_KEEP_TASKS ? TASKS_SECONDS : PATIENCE_SECONDS;
 }
 
 int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 {
+	unsigned seconds;
 	int r;
 
 	assert(k->n_asked < KEEPER_ASKED_MAX);
@@ -102,7 +105,8 @@ int keeper_ask(struct keeper *k, const int *fds, size_t n_fds)
 		return r;
 	k->serial++;
 	k->asked[k->n_asked++] = k->out.type;
-	timer_start(k->patience, patience_for(k, k->out.type) * 1000000ULL);
+	seconds = k->greeted ? patience_for(k, k->out.type) : GREETING_SECONDS;
+	timer_start(k->patience, seconds * 1000000ULL);
 	return 0;
 }
 
@@ -170,17 +174,16 @@ static bool is_stuck(struct keeper *k, uint64_t now)
 		return true;
 	if (!k->silent_since)
 		k->silent_since = now - GREETING_SECONDS * 1000000ULL;
-	return now - k->silent_since >= PATIENCE_SECONDS * 1000000ULL;
+	return now - k->silent_since >= patience_for(k, PP_KEEP_HELLO) * 1000000ULL;
 }
 
 static int on_patience(sd_event_source *s _unused_, uint64_t usec, void *userdata)
 {
 	struct keeper *k = userdata;
-
-	unsigned waited = k->n_asked > 0 ? patience_for(k, k->asked[k->n_asked - 1]) : 0;
+	unsigned waited =
+		patience_for(k, k->n_asked > 0 ? k->asked[k->n_asked - 1] : PP_KEEP_HELLO);
 
 	k->mute = !k->greeted;
-	waited = MAX(waited, (unsigned)PATIENCE_SECONDS);
 	if (is_stuck(k, usec)) {
 		k->stuck = kill_process(k);
 		k->silent_since = 0;

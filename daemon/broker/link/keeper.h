@@ -20,6 +20,8 @@ struct keeper {
 	 * keeper_disconnect. */
 	void (*ended)(void *userdata);
 	void *userdata;
+	/* Another connection has the long requests: any of ours may wait for them. */
+	bool patient;
 
 	struct link link;
 	sd_event_source *patience;
