@@ -486,6 +486,34 @@ START_TEST(copies)
 }
 END_TEST
 
+/* Who has no room for a copy, or has gone, makes the keeper stop no PMU. */
+START_TEST(room_comes_first)
+{
+	const uint64_t most = AREA + PP_AUX_RING_SIZE;
+
+	begin(1);
+	b.quota.per_user.max[QUOTA_COPIES] = most - 1;
+	ck_assert_int_eq(take(&team, 0), -EDQUOT);
+	ck_assert_uint_eq(k.asked[PP_KEEP_AREAS_TAKE], 0);
+	ck_assert_uint_eq(charged(TEAM), 0);
+	b.quota.per_user.max[QUOTA_COPIES] = most;
+	keeper_hold(&k, true);
+	send_take(&team, 0);
+	send_take(&member, 1);
+	broker_settle(&b);
+	ck_assert_uint_eq(charged(TEAM), most);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	client_end(&member);
+	keeper_hold(&k, false);
+	ck_assert_int_eq(client_receive(&team), 0);
+	broker_until(&b, !b.service.askings);
+	ck_assert_str_eq(k.did, "take1:0");
+	ck_assert_uint_eq(charged(TEAM), k.size);
+	ck_assert_uint_eq(charged(MEMBER), 0);
+	client_begin(&b, &member, MEMBER);
+}
+END_TEST
+
 /* Readers on many connections do not keep events from getting areas. */
 START_TEST(orders_come_first)
 {
@@ -627,6 +655,7 @@ int main(void)
 	tcase_add_test(t, engine_knows_better);
 	tcase_add_test(t, keeper_refuses);
 	tcase_add_test(t, copies);
+	tcase_add_test(t, room_comes_first);
 	tcase_add_test(t, orders_come_first);
 	tcase_add_test(t, rests);
 	tcase_add_test(t, keeper_is_busy);

@@ -59,17 +59,35 @@ static struct aux_taking *take_next(struct auxtrace *a, uint64_t now, uint64_t *
 	return own ? remove_at(a, own) : NULL;
 }
 
+/* The next one for which there is an area, and room for the copy. NULL: there is none, or not yet. */
+static struct aux_taking *take_prepared(struct auxtrace *a, uint64_t now)
+{
+	uint64_t first = UINT64_MAX;
+	struct aux_taking *taking;
+
+	while ((taking = take_next(a, now, &first))) {
+		const struct held_area *area = find_area(a, taking);
+		int r = area ? taking->prepare(taking, area->is.aux_size + PP_AUX_RING_SIZE)
+			     : -ENODATA;
+
+		if (r >= 0)
+			return taking;
+		taking->done(taking, r, -EBADF, 0);
+		first = UINT64_MAX;
+	}
+	if (first != UINT64_MAX)
+		timer_start(a->rest, (first - now) / 1000 + 1);
+	return NULL;
+}
+
 bool aux_takings_ask(struct auxtrace *a)
 {
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), first = UINT64_MAX;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	struct aux_taking *taking = take_prepared(a, now);
 	struct pp_keep_request *request;
-	struct aux_taking *taking = take_next(a, now, &first);
 
-	if (!taking) {
-		if (first != UINT64_MAX)
-			timer_start(a->rest, (first - now) / 1000 + 1);
+	if (!taking)
 		return false;
-	}
 	request = keeper_request(&a->keeper, PP_KEEP_AREAS_TAKE);
 	request->event = taking->origin;
 	request->first = taking->cpu;

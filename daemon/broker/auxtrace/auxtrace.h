@@ -25,9 +25,12 @@ struct aux_taking {
 	uint64_t origin; /* of the event */
 	uint32_t cpu;
 
+	/* Called when its turn comes: a copy of at most so many bytes is about to be made. < 0: it is
+	 * not made; done gets that error. */
+	int (*prepare)(struct aux_taking *taking, uint64_t bytes);
 	/* Called exactly once, at the end. fd: on loan, with so many bytes. error: 0; -ENODATA:
 	 * there is no such area now; -EAGAIN (the keeper died during it, or there is none);
-	 * -ECANCELED (the daemon ends); or the keeper's. */
+	 * -ECANCELED (the daemon ends); prepare's, or the keeper's. */
 	void (*done)(struct aux_taking *taking, int error, int fd, uint64_t size);
 };
 

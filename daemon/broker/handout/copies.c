@@ -164,18 +164,27 @@ static void log_unwatched(int err)
 		    err == -ENOSPC ? " Raise fs.inotify.max_user_watches." : "");
 }
 
+int copies_reserve(struct copies *c, uint32_t uid, uint64_t bytes)
+{
+	memfd_refs_catch_up(&c->memfds);
+	return quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+}
+
+void copies_unreserve(struct copies *c, uint32_t uid, uint64_t bytes)
+{
+	quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+}
+
 int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size)
 {
 	uint64_t bytes = memory_of(size);
-	int r;
+	int r = copies_reserve(c, uid, bytes);
 
-	memfd_refs_catch_up(&c->memfds);
-	r = quota_charge(c->quota, QUOTA_COPIES, uid, NULL, bytes);
 	if (r < 0)
 		return r;
 	r = memfd_refs_add(&c->memfds, file, uid, bytes);
 	if (r < 0) {
-		quota_release(c->quota, QUOTA_COPIES, uid, NULL, bytes);
+		copies_unreserve(c, uid, bytes);
 		log_unwatched(r);
 	}
 	return r;

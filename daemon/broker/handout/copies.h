@@ -45,6 +45,11 @@ void copies_free(struct copies *c);
 /* Calls done later, or from within. */
 void copies_submit(struct copies *c, struct copying *copying);
 
+/* Charges so many bytes before a copy is made of which copies_hold then is told. 0; -EDQUOT; -ENOMEM. */
+int copies_reserve(struct copies *c, uint32_t uid, uint64_t bytes);
+/* Ends that, before copies_hold or without. */
+void copies_unreserve(struct copies *c, uint32_t uid, uint64_t bytes);
+
 /* Charges a memfd of another process like a copy of so many bytes, until nobody has it open any
  * more. 0; -EDQUOT; -ENOMEM; -ENOSPC (as above); another -errno. */
 int copies_hold(struct copies *c, int file, uint32_t uid, uint64_t size);

@@ -10,6 +10,7 @@ struct asking_auxtrace {
 	struct aux_taking taking; /* first: a taking of ours is one of these */
 	struct asking asking;
 	struct pp_msg_auxtrace_reply reply;
+	uint64_t reserved; /* bytes that are charged for the copy until it is there */
 };
 
 /* ── answers ────────────────────────────────────────────────────────────────────────────── */
@@ -28,6 +29,17 @@ static void refuse_auxtrace(struct request *r, int err, uint32_t cpu)
 		       strerror(-err));
 }
 
+/* The keeper stops the PMU for the copy and fills memory: for nobody, it does not. */
+static int prepare(struct aux_taking *taking, uint64_t bytes)
+{
+	struct asking_auxtrace *a = (struct asking_auxtrace *)taking;
+	struct copies *copies = a->asking.service->copies;
+	int r = a->asking.claim.peer ? copies_reserve(copies, taking->uid, bytes) : -ECANCELED;
+
+	a->reserved = r < 0 ? 0 : bytes;
+	return r;
+}
+
 static void done(struct aux_taking *taking, int error, int fd, uint64_t size)
 {
 	struct asking_auxtrace *a = (struct asking_auxtrace *)taking;
@@ -37,6 +49,8 @@ static void done(struct aux_taking *taking, int error, int fd, uint64_t size)
 		.header = &a->asking.header,
 	};
 
+	if (a->reserved)
+		copies_unreserve(r.service->copies, taking->uid, a->reserved);
 	a->reply.size = size;
 	if (r.peer && error >= 0)
 		error = asking_reply(&a->asking, taking->uid, &a->reply, fd, size);
@@ -91,6 +105,7 @@ void request_auxtrace(struct request *r, const struct pp_msg_auxtrace_request *r
 		.uid = peer_credentials(r->peer)->uid,
 		.origin = e->truth.origin,
 		.cpu = reply.cpu,
+		.prepare = prepare,
 		.done = done,
 	};
 	a->reply = reply;
