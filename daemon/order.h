@@ -22,7 +22,7 @@
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
-#define PP_AUX_SIZE_MAX (64ULL << 20)  /* of a CPU's AUX area: it is copied in one go */
+#define PP_AUX_SIZE_MAX (64ULL << 20)  /* of a CPU's AUX area */
 #define PP_AUX_RING_SIZE (64ULL << 10) /* of perf's own ring beside it: a page, and records */
 
 struct pp_cpumask {

@@ -22,7 +22,8 @@
 #include "proto/sideband.h"
 
 #define RECORDS_MAX PP_AUX_RING_SIZE
-#define START_MAX 64 /* bytes of an ITRACE_START: header, pid, tid, sample_id */
+#define START_MAX 64	   /* bytes of an ITRACE_START: header, pid, tid, sample_id */
+#define CHUNK (1ULL << 20) /* of an area: what is read between two calls of busy() */
 
 struct area {
 	uint64_t event, generation;
@@ -55,6 +56,12 @@ static void area_free(struct area *a)
 		munmap(a->ring, a->page + a->data);
 	close_fd(a->fd);
 	free(a);
+}
+
+/* Mapping and unmapping take the kernel up to 100 ms for one area, and there are hundreds. */
+static void be_busy(const struct areas *a)
+{
+	a->busy(a->context);
 }
 
 static void cleanup_area(struct area **a)
@@ -121,12 +128,19 @@ static int enable(const struct area *a, bool on)
 
 /* ── all areas ──────────────────────────────────────────────────────────────────────────── */
 
+void areas_init(struct areas *a, void (*busy)(void *context), void *context)
+{
+	*a = (struct areas){ .busy = busy, .context = context };
+}
+
 void areas_done(struct areas *a)
 {
-	for (size_t i = 0; i < a->n; i++)
-		area_free(a->area[i]);
+	while (a->n) {
+		area_free(a->area[--a->n]);
+		be_busy(a);
+	}
 	free(a->area);
-	*a = (struct areas){ 0 };
+	a->area = NULL;
 }
 
 static bool is_before(const struct area *a, uint64_t event, uint32_t cpu)
@@ -160,6 +174,7 @@ static struct area *find(const struct areas *a, uint64_t event, uint32_t cpu)
 static void remove_at(struct areas *a, size_t i)
 {
 	area_free(a->area[i]);
+	be_busy(a);
 	a->n--;
 	memmove(a->area + i, a->area + i + 1, (a->n - i) * sizeof(*a->area));
 }
@@ -189,6 +204,7 @@ int areas_put(struct areas *a, uint64_t event, const struct pp_keep_cpu *cpu, ui
 	if (a->n >= PP_KEEP_AREAS_MAX)
 		return -ENOSPC;
 	r = area_new(event, cpu, aux_size, fd, &new);
+	be_busy(a);
 	if (r < 0)
 		return r;
 	r = insert_at(a, i, new);
@@ -216,6 +232,7 @@ int areas_pause(struct areas *a, uint64_t event, uint32_t pause)
 			a->area[i]->paused = pause;
 		else
 			r = one;
+		be_busy(a);
 	}
 	return r;
 }
@@ -290,15 +307,25 @@ static size_t check_records(struct area *a, const uint8_t *records, size_t n)
 
 /* ── a copy ─────────────────────────────────────────────────────────────────────────────── */
 
+static bool has_any(const uint8_t *bytes, uint64_t n)
+{
+	return bytes[0] || memcmp(bytes, bytes + 1, n - 1) != 0;
+}
+
 /* An aux_head that counts on says whether the area is full. Some PMUs give an offset in the area:
  * what they have not written yet is 0, as the kernel has made it. */
-static bool has_wrapped(const struct area *a, uint64_t head)
+static bool has_wrapped(const struct areas *all, const struct area *a, uint64_t head)
 {
+	uint64_t end = a->size, n;
+
 	if (head >= a->size)
 		return true;
-	for (uint64_t i = a->size; i > head; i--)
-		if (a->aux[i - 1])
+	for (; end > head; end -= n) {
+		n = MIN(end - head, CHUNK);
+		if (has_any(a->aux + end - n, n))
 			return true;
+		be_busy(all);
+	}
 	return false;
 }
 
@@ -314,19 +341,33 @@ static void take_clock(const struct area *a, struct pp_auxtrace_header *h)
 	h->time_shift = page->time_shift;
 }
 
-static int write_trace(const struct area *a, const struct pp_auxtrace_header *h, int file)
+static int write_part(const struct areas *all, const uint8_t *bytes, uint64_t n, int file,
+		      uint64_t to)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; r >= 0 && at < n; at += CHUNK) {
+		r = pp_pwrite_all(file, bytes + at, MIN(n - at, CHUNK), to + at);
+		be_busy(all);
+	}
+	return r;
+}
+
+static int write_trace(const struct areas *all, const struct area *a,
+		       const struct pp_auxtrace_header *h, int file)
 {
 	uint64_t at = h->head & (a->size - 1), to = h->size - h->trace, older = 0;
 	int r = 0;
 
 	if (h->trace == a->size) {
 		older = a->size - at;
-		r = pp_pwrite_all(file, a->aux + at, older, (off_t)to);
+		r = write_part(all, a->aux + at, older, file, to);
 	}
-	return r < 0 ? r : pp_pwrite_all(file, a->aux, h->trace - older, (off_t)(to + older));
+	return r < 0 ? r : write_part(all, a->aux, h->trace - older, file, to + older);
 }
 
-static int write_copy(struct area *a, struct pp_auxtrace_header *h, int file)
+static int write_copy(const struct areas *all, struct area *a, struct pp_auxtrace_header *h,
+		      int file)
 {
 	uint8_t records[RECORDS_MAX];
 	size_t had = a->n_start, n;
@@ -335,7 +376,7 @@ static int write_copy(struct area *a, struct pp_auxtrace_header *h, int file)
 	n = check_records(a, records, drain(a, records));
 	h->records = had + n;
 	h->head = __atomic_load_n(&control(a)->aux_head, __ATOMIC_ACQUIRE);
-	if (has_wrapped(a, h->head))
+	if (has_wrapped(all, a, h->head))
 		h->flags |= PP_AUXTRACE_WRAPPED;
 	h->trace = h->flags & PP_AUXTRACE_WRAPPED ? a->size : h->head;
 	h->size = sizeof(*h) + h->records + h->trace;
@@ -343,11 +384,12 @@ static int write_copy(struct area *a, struct pp_auxtrace_header *h, int file)
 	r = pp_pwrite_all(file, a->start, had, sizeof(*h));
 	if (r >= 0)
 		r = pp_pwrite_all(file, records, n, (off_t)(sizeof(*h) + had));
-	return r < 0 ? r : write_trace(a, h, file);
+	return r < 0 ? r : write_trace(all, a, h, file);
 }
 
 /* The tracing goes on, whatever became of the copy. */
-static int stop_and_copy(struct area *a, struct pp_auxtrace_header *h, int file)
+static int stop_and_copy(const struct areas *all, struct area *a, struct pp_auxtrace_header *h,
+			 int file)
 {
 	int r, resumed = 0;
 
@@ -357,7 +399,7 @@ static int stop_and_copy(struct area *a, struct pp_auxtrace_header *h, int file)
 		if (r < 0)
 			return r;
 	}
-	r = write_copy(a, h, file);
+	r = write_copy(all, a, h, file);
 	if (!a->paused) {
 		resumed = enable(a, true);
 		h->resumed = pp_clock_ns(CLOCK_MONOTONIC);
@@ -388,7 +430,7 @@ int areas_take(struct areas *all, uint64_t event, uint32_t cpu, int *ret_fd, uin
 	};
 	r = pp_memfile_new("perfpersist-auxtrace", 0, &file);
 	if (r >= 0)
-		r = stop_and_copy(a, &h, file);
+		r = stop_and_copy(all, a, &h, file);
 	if (r >= 0)
 		r = pp_pwrite_all(file, &h, sizeof(h), 0);
 	if (r >= 0)

@@ -16,7 +16,12 @@ struct area;
 struct areas {
 	struct area **area; /* by event and CPU */
 	size_t n;
+	void (*busy)(void *context);
+	void *context;
 };
+
+/* busy is called from long operations, at least once for each area and each MiB of a copy. */
+void areas_init(struct areas *a, void (*busy)(void *context), void *context);
 
 /* Unmaps and closes all. */
 void areas_done(struct areas *a);

@@ -92,8 +92,7 @@ static void tell_untimed(struct keep *k)
 		    "time of their arrival, and are counted.");
 }
 
-/* Called from long operations: the rings must not fill up meanwhile. */
-static void busy(void *context)
+void keep_busy(void *context)
 {
 	struct keep *k = context;
 
@@ -102,7 +101,7 @@ static void busy(void *context)
 
 static void look_for_programs(struct keep *k)
 {
-	int r = loaded_look(&k->loaded, &k->table, busy, k);
+	int r = loaded_look(&k->loaded, &k->table, keep_busy, k);
 
 	if (r < 0 && !k->told_programs)
 		log_warning("Cannot list the BPF programs: %s; samples in them have no names.",
@@ -195,9 +194,9 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 	loaded_put(&k->loaded, fds[2]);
 	fds[2] = -EBADF;
 	look_for_programs(k);
-	r = tasks_read(fds[0], TASKS_SIZE_MAX, busy, k, &of_tasks);
+	r = tasks_read(fds[0], TASKS_SIZE_MAX, keep_busy, k, &of_tasks);
 	if (r == 0)
-		r = tasks_read(fds[1], TASKS_SIZE_MAX, busy, k, &of_maps);
+		r = tasks_read(fds[1], TASKS_SIZE_MAX, keep_busy, k, &of_maps);
 	if (r == 0)
 		r = drain(k);
 	if (r < 0)
@@ -239,7 +238,7 @@ int keep_take(struct keep *k, uint64_t since, uint64_t until, int *ret_fd, uint6
 	look_for_programs(k);
 	if (until == 0)
 		until = pp_clock_ns(CLOCK_MONOTONIC);
-	return table_emit(&k->table, since, until, busy, k, ret_fd, ret_size);
+	return table_emit(&k->table, since, until, keep_busy, k, ret_fd, ret_size);
 }
 
 int keep_drop(struct keep *k)

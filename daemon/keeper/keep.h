@@ -37,6 +37,9 @@ void keep_wake(struct keep *k);
 /* Whether keep_wake() is due: at once while more records wait, never while nothing is kept. */
 bool keep_is_due(const struct keep *k);
 
+/* Called from long operations, with the struct keep: the rings must not fill up meanwhile. */
+void keep_busy(void *context);
+
 /* See PP_KEEP_*. Descriptors that are taken over become -EBADF. -ENODATA: nothing is kept; -EAGAIN:
  * too many records would have to be applied first. */
 int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fds);

@@ -278,6 +278,7 @@ static int server_init(struct server *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;
+	areas_init(&s->areas, keep_busy, &s->keep);
 	r = keep_init(&s->keep);
 	if (r < 0)
 		return r;
@@ -296,8 +297,8 @@ static void server_done(struct server *s)
 {
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		close_fd(s->connection[i].fd);
-	keep_done(&s->keep);
 	areas_done(&s->areas);
+	keep_done(&s->keep);
 	idle_done(&s->idle);
 	close_fd(s->epoll);
 }

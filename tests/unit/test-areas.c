@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The keeper's AUX areas, with a kernel that this test plays: a memfd is the perf event, and the
+ * PMU writes a record when it is stopped, if the ring has room. A real PMU: vm/test-aux.
+ */
+#include "daemon/keeper/areas.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "daemon/order.h"
+#include "proto/auxtrace.h"
+#include "proto/clock.h"
+#include "proto/macro.h"
+#include "proto/perf-record.h"
+#include "proto/sideband.h"
+#include "tests/unit/needs.h"
+
+#define EVENT 7
+#define MIB (1ULL << 20)
+
+/* ── the kernel ─────────────────────────────────────────────────────────────────────────── */
+
+struct aux_record {
+	struct perf_event_header header;
+	uint64_t offset, size, flags;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+static struct {
+	long page;
+	struct perf_event_mmap_page *ring; /* of the newest event */
+	uint8_t *aux;
+	uint64_t lost, stops;
+	bool is_enabled;
+} kernel;
+
+/* As the kernel does: nothing is overwritten. */
+static void put_record(uint64_t time)
+{
+	struct aux_record r = {
+		.header = { .type = PERF_RECORD_AUX, .size = sizeof(r) },
+		.time = time,
+	};
+	struct perf_event_mmap_page *p = kernel.ring;
+	uint8_t *data = (uint8_t *)p + p->data_offset;
+
+	if (p->data_size - (p->data_head - p->data_tail) < sizeof(r)) {
+		kernel.lost++;
+		return;
+	}
+	memcpy(data + (p->data_head & (p->data_size - 1)), &r, sizeof(r));
+	p->data_head += sizeof(r);
+}
+
+int ioctl(int fd _unused_, unsigned long request, ...)
+{
+	kernel.is_enabled |= request == PERF_EVENT_IOC_ENABLE;
+	if (request != PERF_EVENT_IOC_DISABLE)
+		return 0;
+	kernel.is_enabled = false;
+	put_record(UINT64_MAX - ++kernel.stops);
+	return 0;
+}
+
+long sysconf(int name)
+{
+	long (*real)(int) = (long (*)(int))dlsym(RTLD_NEXT, "sysconf");
+
+	return name == _SC_PAGESIZE && kernel.page ? kernel.page : real(name);
+}
+
+static void *map_of_event(size_t length, int prot, int flags, int fd, off_t at)
+{
+	void *p = (void *)syscall(SYS_mmap, NULL, length, prot, flags, fd, at);
+	struct perf_event_mmap_page *page = p;
+
+	ck_assert(p != MAP_FAILED);
+	if (at > 0) {
+		ck_assert_uint_eq(kernel.ring->aux_size, length);
+		ck_assert_uint_eq(kernel.ring->aux_offset, (uint64_t)at);
+		kernel.aux = (void *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE, flags,
+					     fd, at);
+		return p;
+	}
+	kernel.ring = page;
+	page->data_offset = (uint64_t)kernel.page;
+	page->data_size = length - page->data_offset;
+	/* whole pages, and a power of two of them */
+	ck_assert_uint_eq(page->data_size % page->data_offset, 0);
+	ck_assert_uint_gt(page->data_size, 0);
+	ck_assert_uint_eq(page->data_size & (page->data_size - 1), 0);
+	return p;
+}
+
+void *mmap(void *where, size_t length, int prot, int flags, int fd, off_t at)
+{
+	if (kernel.page && fd >= 0)
+		return map_of_event(length, prot, flags, fd, at);
+	return (void *)syscall(SYS_mmap, where, length, prot, flags, fd, at);
+}
+
+/* ── how long the keeper looks at nothing else ──────────────────────────────────────────── */
+
+static struct {
+	uint64_t calls, bytes, most; /* written since the last call */
+} work;
+
+static void on_busy(void *context)
+{
+	ck_assert_ptr_eq(context, &work);
+	work.calls++;
+	work.bytes = 0;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+	work.bytes += n;
+	work.most = MAX(work.most, work.bytes);
+	return syscall(SYS_pwrite64, fd, bytes, n, at);
+}
+
+static struct areas areas;
+
+static void setup(void)
+{
+	kernel.page = 4096;
+	areas_init(&areas, on_busy, &work);
+}
+
+static void teardown(void)
+{
+	areas_done(&areas);
+	kernel.page = 0;
+}
+
+static void put(uint32_t cpu, uint64_t size, uint32_t paused)
+{
+	struct pp_keep_cpu c = { .cpu = cpu, .generation = 1 };
+	int fd = memfd_create("event", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)(size + (2U << 20))), 0);
+	ck_assert_int_eq(areas_put(&areas, EVENT, &c, size, paused, fd), 0);
+}
+
+struct copy {
+	struct pp_auxtrace_header header;
+	uint8_t *bytes; /* the whole file */
+};
+
+static struct copy take(uint32_t cpu)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct copy copy;
+	uint64_t size;
+
+	ck_assert_int_eq(areas_take(&areas, EVENT, cpu, &fd, &size), 0);
+	copy.bytes = malloc(size);
+	ck_assert_int_eq(read(fd, copy.bytes, size), (ssize_t)size);
+	memcpy(&copy.header, copy.bytes, sizeof(copy.header));
+	ck_assert_uint_eq(copy.header.size, size);
+	ck_assert_uint_eq(size, sizeof(copy.header) + copy.header.records + copy.header.trace);
+	return copy;
+}
+
+/* ── tests ──────────────────────────────────────────────────────────────────────────────── */
+
+/* Of a PMU whose aux_head counts on, and of one whose aux_head is an offset in the area. */
+START_TEST(oldest_first)
+{
+	static const struct {
+		uint64_t head, trace, first;
+	} cases[] = {
+		{ 0, 0, 0 },	     { 24, 24, 0 },
+		{ 65536, 65536, 0 }, { 65536 * 3 + 24, 65536, 24 },
+		{ 24, 65536, 24 }, /* something is behind it */
+	};
+	struct copy copy;
+
+	put(0, 65536, 0);
+	for (uint64_t i = 0; i < 65536 / 8; i++)
+		if (cases[_i].trace == 65536 || 8 * i < cases[_i].head)
+			memcpy(kernel.aux + 8 * i, &(uint64_t){ i + 1 }, 8);
+	kernel.ring->aux_head = cases[_i].head;
+	copy = take(0);
+	ck_assert_uint_eq(copy.header.trace, cases[_i].trace);
+	ck_assert_uint_eq(copy.header.head, cases[_i].head);
+	for (uint64_t i = 0; i < cases[_i].trace / 8; i++) {
+		uint64_t word, at = (cases[_i].first / 8 + i) % (65536 / 8);
+
+		memcpy(&word, copy.bytes + copy.header.size - copy.header.trace + 8 * i, 8);
+		ck_assert_uint_eq(word, at + 1);
+	}
+	ck_assert(kernel.is_enabled);
+	free(copy.bytes);
+}
+END_TEST
+
+#define CPUS 5
+
+START_TEST(never_busy_for_long)
+{
+	uint64_t before;
+
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		before = work.calls;
+		put(cpu, 16 * MIB, 0);
+		ck_assert_uint_gt(work.calls, before);
+	}
+	/* What is not there has to be looked for, too. */
+	before = work.calls;
+	free(take(CPUS - 1).bytes);
+	ck_assert_uint_ge(work.calls - before, 15);
+	for (int modulo = 0; modulo < 2; modulo++) {
+		kernel.ring->aux_head = (modulo ? 0 : 32 * MIB) + 3 * MIB;
+		kernel.aux[16 * MIB - 1] = 1;
+		before = work.calls;
+		work.most = work.bytes = 0;
+		free(take(CPUS - 1).bytes);
+		ck_assert_uint_ge(work.calls - before, 16);
+		ck_assert_uint_ge(work.most, MIB);
+		ck_assert_uint_le(work.most, MIB + sizeof(struct pp_auxtrace_header));
+	}
+	before = work.calls;
+	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0);
+	ck_assert_uint_ge(work.calls - before, CPUS);
+	before = work.calls;
+	areas_drop(&areas, EVENT, 0);
+	ck_assert_uint_eq(areas.n, CPUS - 1);
+	areas_drop(&areas, EVENT, UINT32_MAX);
+	ck_assert_uint_eq(areas.n, 0);
+	ck_assert_uint_ge(work.calls - before, CPUS);
+	put(0, 65536, 0);
+	before = work.calls;
+	areas_done(&areas);
+	ck_assert_uint_gt(work.calls, before);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("areas");
+	TCase *t = tcase_create("all");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, oldest_first, 0, 5);
+	tcase_add_test(t, never_busy_for_long);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
