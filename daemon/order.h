@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "daemon/filter.h"
 #include "daemon/trigger.h"
@@ -22,8 +23,8 @@
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
-#define PP_AUX_SIZE_MAX (64ULL << 20)  /* of a CPU's AUX area */
-#define PP_AUX_RING_SIZE (64ULL << 10) /* of perf's own ring beside it: a page, and records */
+#define PP_AUX_SIZE_MAX (64ULL << 20) /* of a CPU's AUX area */
+#define PP_AUX_RECORDS (32ULL << 10)  /* of perf's own ring beside it; at least a page */
 
 struct pp_cpumask {
 	uint64_t bits[PP_CPUS_MAX / 64];
@@ -375,10 +376,18 @@ static inline uint64_t pp_spec_ring_data(const struct pp_spec *spec)
 	return spec->flags & PP_EVENT_AUX ? PP_DATA_SIZE_MIN : spec->data_size;
 }
 
+/* The data of perf's own ring beside an AUX area, on a machine with pages of this size. */
+static inline uint64_t pp_aux_ring_data(uint64_t page)
+{
+	return page > PP_AUX_RECORDS ? page : PP_AUX_RECORDS;
+}
+
 /* What a CPU's AUX area takes of the kernel's memory, with perf's ring beside it. */
 static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
 {
-	return spec->flags & PP_EVENT_AUX ? spec->data_size + PP_AUX_RING_SIZE : 0;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return spec->flags & PP_EVENT_AUX ? spec->data_size + page + pp_aux_ring_data(page) : 0;
 }
 
 /* Bytes of the packet of an order of this type. */

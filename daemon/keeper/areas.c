@@ -21,7 +21,6 @@
 #include "proto/perf-record.h"
 #include "proto/sideband.h"
 
-#define RECORDS_MAX PP_AUX_RING_SIZE
 #define START_MAX 64	   /* bytes of an ITRACE_START: header, pid, tid, sample_id */
 #define CHUNK (1ULL << 20) /* of an area: what is read between two calls of busy() */
 
@@ -105,7 +104,7 @@ static int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size
 	a->cpu = cpu->cpu;
 	a->generation = cpu->generation;
 	a->page = (size_t)sysconf(_SC_PAGESIZE);
-	a->data = PP_AUX_RING_SIZE / 2;
+	a->data = pp_aux_ring_data(a->page);
 	a->size = size;
 	if (size < a->page || size > PP_AUX_SIZE_MAX || size & (size - 1))
 		return -EBADMSG;
@@ -366,40 +365,49 @@ static int write_trace(const struct areas *all, const struct area *a,
 	return r < 0 ? r : write_part(all, a->aux, h->trace - older, file, to + older);
 }
 
+/* The PMU stands still. records: n bytes of before it was stopped, with room for a ring more. */
 static int write_copy(const struct areas *all, struct area *a, struct pp_auxtrace_header *h,
-		      int file)
+		      int file, uint8_t *records, size_t n)
 {
-	uint8_t records[RECORDS_MAX];
-	size_t had = a->n_start, n;
 	int r;
 
-	n = check_records(a, records, drain(a, records));
-	h->records = had + n;
+	take_clock(a, h);
+	n += check_records(a, records + n, drain(a, records + n));
+	h->records += n;
 	h->head = __atomic_load_n(&control(a)->aux_head, __ATOMIC_ACQUIRE);
 	if (has_wrapped(all, a, h->head))
 		h->flags |= PP_AUXTRACE_WRAPPED;
 	h->trace = h->flags & PP_AUXTRACE_WRAPPED ? a->size : h->head;
 	h->size = sizeof(*h) + h->records + h->trace;
-	take_clock(a, h);
-	r = pp_pwrite_all(file, a->start, had, sizeof(*h));
-	if (r >= 0)
-		r = pp_pwrite_all(file, records, n, (off_t)(sizeof(*h) + had));
+	r = pp_pwrite_all(file, records, n, sizeof(*h) + h->records - n);
 	return r < 0 ? r : write_trace(all, a, h, file);
 }
 
-/* The tracing goes on, whatever became of the copy. */
+/*
+ * The tracing goes on, whatever became of the copy. The ring is emptied before, too: if it is full
+ * of records of earlier stops, as of SPE, that of this stop finds no room.
+ */
 static int stop_and_copy(const struct areas *all, struct area *a, struct pp_auxtrace_header *h,
 			 int file)
 {
+	_cleanup_free_ uint8_t *records = malloc(2 * a->data);
 	int r, resumed = 0;
+	size_t n;
 
+	if (!records)
+		return -ENOMEM;
+	h->records = a->n_start;
+	r = pp_pwrite_all(file, a->start, a->n_start, sizeof(*h));
+	if (r < 0)
+		return r;
+	n = check_records(a, records, drain(a, records));
 	if (!a->paused) {
 		h->stopped = pp_clock_ns(CLOCK_MONOTONIC);
 		r = enable(a, false);
 		if (r < 0)
 			return r;
 	}
-	r = write_copy(all, a, h, file);
+	r = write_copy(all, a, h, file, records, n);
 	if (!a->paused) {
 		resumed = enable(a, true);
 		h->resumed = pp_clock_ns(CLOCK_MONOTONIC);

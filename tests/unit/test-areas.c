@@ -173,6 +173,26 @@ static struct copy take(uint32_t cpu)
 
 /* ── tests ──────────────────────────────────────────────────────────────────────────────── */
 
+START_TEST(pages)
+{
+	static const long sizes[] = { 4096, 16384, 65536 };
+	struct pp_spec spec = { .flags = PP_EVENT_AUX, .data_size = 1 << 17 };
+
+	kernel.page = sizes[_i];
+	put(0, spec.data_size, 0);
+	ck_assert(kernel.is_enabled);
+	ck_assert_uint_ge(kernel.ring->data_size, 32768);
+	ck_assert_uint_eq(pp_spec_aux_memory(&spec),
+			  spec.data_size + kernel.ring->data_offset + kernel.ring->data_size);
+	/* A full ring, and the record of the stop. */
+	while (!kernel.lost)
+		put_record(1);
+	kernel.lost = 0;
+	free(take(0).bytes);
+	ck_assert_uint_eq(kernel.lost, 0);
+}
+END_TEST
+
 /* Of a PMU whose aux_head counts on, and of one whose aux_head is an offset in the area. */
 START_TEST(oldest_first)
 {
@@ -200,6 +220,36 @@ START_TEST(oldest_first)
 		ck_assert_uint_eq(word, at + 1);
 	}
 	ck_assert(kernel.is_enabled);
+	free(copy.bytes);
+}
+END_TEST
+
+/* The ring is full of earlier stops' records. Those are in the copy, and the last one is its own. */
+START_TEST(the_record_of_the_stop)
+{
+	uint64_t full = 0;
+	struct aux_record last;
+	struct copy copy;
+
+	put(0, 65536, 0);
+	for (; !kernel.lost; full++)
+		put_record(full);
+	kernel.lost = 0;
+	copy = take(0);
+	ck_assert_uint_eq(kernel.stops, 1);
+	ck_assert_uint_eq(kernel.lost, 0);
+	ck_assert_uint_eq(copy.header.records, full * sizeof(last)); /* one had found no room */
+	memcpy(&last, copy.bytes + sizeof(copy.header) + copy.header.records - sizeof(last),
+	       sizeof(last));
+	ck_assert_uint_eq(last.time, UINT64_MAX - kernel.stops);
+	free(copy.bytes);
+	/* Paused: nothing is stopped. */
+	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0);
+	free(take(0).bytes);
+	copy = take(0);
+	ck_assert_uint_eq(kernel.stops, 2);
+	ck_assert_uint_eq(copy.header.records, 0);
+	ck_assert(!kernel.is_enabled);
 	free(copy.bytes);
 }
 END_TEST
@@ -251,7 +301,9 @@ int main(void)
 	TCase *t = tcase_create("all");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, pages, 0, 3);
 	tcase_add_loop_test(t, oldest_first, 0, 5);
+	tcase_add_test(t, the_record_of_the_stop);
 	tcase_add_test(t, never_busy_for_long);
 	suite_add_tcase(s, t);
 	return run_suite(s);
