@@ -20,7 +20,9 @@
 
 #define PP_AUXTRACE_WRAPPED (1U << 0) /* the area is full: what is older has been overwritten */
 #define PP_AUXTRACE_PAUSED (1U << 1)  /* the event was paused before the copy, and is still */
-#define PP_AUXTRACE_TSC (1U << 2)     /* the time_… convert the PMU's clock to perf's */
+/* The time_… convert the trace's time stamps, too. Without it the kernel does not say how, and
+ * `counter` is CLOCK_MONOTONIC, ns. */
+#define PP_AUXTRACE_TSC (1U << 2)
 
 struct pp_auxtrace_header {
 	uint64_t magic;
@@ -37,11 +39,16 @@ struct pp_auxtrace_header {
 	uint64_t began;	  /* CLOCK_MONOTONIC, ns: when the area was made */
 	/* the gap that this copy has made: the PMU was stopped from … to; 0 if paused */
 	uint64_t stopped, resumed;
-	uint64_t time_zero; /* as in struct perf_event_mmap_page, at that moment */
-	uint32_t time_mult;
+	/* Convert the counter of the trace's time stamps (x86: TSC; arm64: CNTVCT) to
+	 * CLOCK_MONOTONIC as those in struct perf_event_mmap_page do to the kernel's clock:
+	 * time_zero + (counter * time_mult >> time_shift), modulo 2^64. They are exact for the
+	 * moment of the copy; before it, NTP may have corrected CLOCK_MONOTONIC */
+	uint64_t time_zero;
+	uint32_t time_mult; /* not 0 */
 	uint16_t time_shift;
 	uint16_t reserved0;
-	uint64_t copies; /* how many were made before this one, of this area: gaps in its trace */
-	uint64_t reserved[3];
+	uint64_t copies;  /* how many were made before this one, of this area: gaps in its trace */
+	uint64_t counter; /* when the copy was made, the PMU being stopped */
+	uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct pp_auxtrace_header) == 144, "without padding");

@@ -63,6 +63,7 @@ enum perf_file_record {
 	PERF_FILE_AUXTRACE_INFO = 70,
 	PERF_FILE_AUXTRACE = 71,
 	PERF_FILE_EVENT_UPDATE = 78,
+	PERF_FILE_TIME_CONV = 79,
 	PERF_FILE_FEATURE = 80,
 	PERF_FILE_COMPRESSED = 81,
 	PERF_FILE_FINISHED_INIT = 82,
@@ -100,6 +101,16 @@ struct perf_file_history {
 };
 _Static_assert(sizeof(struct perf_file_history) == 72, "without padding");
 
+/* How the processor's counter becomes the time of a record: for the decoder of the
+ * PERF_FILE_AUXTRACE_INFO behind it. */
+struct perf_file_time_conv {
+	struct perf_event_header header;
+	/* as in struct perf_event_mmap_page */
+	uint64_t time_shift, time_mult, time_zero, time_cycles, time_mask;
+	uint8_t cap_user_time_zero, cap_user_time_short, reserved[6];
+};
+_Static_assert(sizeof(struct perf_file_time_conv) == 56, "as perf has it");
+
 /* Which decoder the traces of this file are for. */
 enum perf_file_auxtrace {
 	PERF_FILE_AUXTRACE_INTEL_PT = 1,
@@ -119,8 +130,8 @@ struct perf_file_auxtrace_info {
 struct perf_file_auxtrace_data {
 	struct perf_event_header header;
 	uint64_t size;
-	uint64_t offset; /* in the stream, of its first byte */
-	uint64_t reference;
+	uint64_t offset;    /* in the stream, of its first byte */
+	uint64_t reference; /* the counter, after the last byte */
 	uint32_t idx;
 	uint32_t tid; /* UINT32_MAX: a CPU's */
 	uint32_t cpu;

@@ -74,7 +74,7 @@ static void find_crystal(uint64_t *ret_tsc, uint64_t *ret_crystal)
 static uint64_t nonturbo_ratio(void)
 {
 	_cleanup_fclose_ FILE *f =
-		fopen("/sys/bus/event_source/devices/intel_pt/caps/max_nonturbo_ratio", "re");
+		fopen("/sys/bus/event_source/devices/intel_pt/max_nonturbo_ratio", "re");
 	unsigned ratio;
 
 	return f && fscanf(f, "%u", &ratio) == 1 ? ratio : 0;
@@ -138,6 +138,20 @@ static const struct perfdata_evsel *evsel_of(const struct perfpersist_perfdata *
 	return &d->evsels[d->events[event].first];
 }
 
+/* perf divides by time_mult in any case. */
+static void put_clock(struct perfpersist_perfdata *d, const struct pp_auxtrace_header *h)
+{
+	struct perf_file_time_conv clock = {
+		.header = { .type = PERF_FILE_TIME_CONV, .size = sizeof(clock) },
+		.time_shift = h->time_shift,
+		.time_mult = h->time_mult,
+		.time_zero = h->time_zero,
+		.cap_user_time_zero = !!(h->flags & PP_AUXTRACE_TSC),
+	};
+
+	output_put(&d->out, &clock, sizeof(clock));
+}
+
 void traces_put_info(struct perfpersist_perfdata *d)
 {
 	const struct perfdata_evsel *evsel = d->n_traces ? evsel_of(d, d->traces[0].event) : NULL;
@@ -152,6 +166,7 @@ void traces_put_info(struct perfpersist_perfdata *d)
 	n = 1 + decoder->fill(d, &d->traces[0].header, info.priv + 1);
 	info.header.size = (uint16_t)(offsetof(struct perf_file_auxtrace_info, priv) +
 				      n * sizeof(info.priv[0]));
+	put_clock(d, &d->traces[0].header);
 	output_put(&d->out, &info, info.header.size);
 }
 
@@ -162,7 +177,8 @@ static bool header_is_sound(const struct pp_auxtrace_header *h)
 	return h->magic == PP_AUXTRACE_MAGIC && h->version == PP_AUXTRACE_VERSION &&
 	       h->header_size >= sizeof(*h) && h->header_size % 8 == 0 &&
 	       h->header_size <= RECORDS_MAX && h->records <= RECORDS_MAX &&
-	       h->trace <= TRACE_MAX && h->size == h->header_size + h->records + h->trace;
+	       h->trace <= TRACE_MAX && h->time_mult && h->time_shift < 64 &&
+	       h->size == h->header_size + h->records + h->trace;
 }
 
 static bool is_of_same_pmu(const struct perfpersist_perfdata *d, size_t event)
@@ -251,7 +267,7 @@ static void put_trace(struct perfpersist_perfdata *d, const struct perfdata_trac
 		.header = { .type = PERF_FILE_AUXTRACE, .size = sizeof(data) },
 		.size = ALIGN_TO(h->trace, (uint64_t)8),
 		.offset = h->head - h->trace,
-		.reference = h->stopped,
+		.reference = h->counter,
 		.idx = idx,
 		.tid = UINT32_MAX,
 		.cpu = h->cpu,

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
 
 #include "daemon/order.h"
 #include "proto/auxtrace.h"
@@ -304,6 +307,81 @@ static size_t check_records(struct area *a, const uint8_t *records, size_t n)
 	return at;
 }
 
+/* ── the clock ──────────────────────────────────────────────────────────────────────────── */
+
+/* The counter of the trace's time stamps, which the page's time_mult and time_shift are for. */
+static bool read_counter(uint64_t *ret)
+{
+#if defined(__x86_64__)
+	_mm_lfence();
+	*ret = __rdtsc();
+	return true;
+#elif defined(__aarch64__)
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(*ret) : : "memory");
+	return true;
+#else
+	*ret = 0;
+	return false;
+#endif
+}
+
+/* Both at one moment. Another task may run in between: of several attempts the fastest counts. */
+static bool read_clocks(uint64_t *ret_counter, uint64_t *ret_time)
+{
+	uint64_t least = UINT64_MAX, counter;
+
+	for (int i = 0; i < 8 && least > 1000; i++) {
+		uint64_t before = pp_clock_ns(CLOCK_MONOTONIC), took;
+
+		if (!read_counter(&counter))
+			return false;
+		took = pp_clock_ns(CLOCK_MONOTONIC) - before;
+		if (took >= least)
+			continue;
+		least = took;
+		*ret_counter = counter;
+		*ret_time = before + took / 2;
+	}
+	return true;
+}
+
+/* Reads the page as its comment in linux/perf_event.h says. The kernel never takes that long. */
+static bool read_rate(const volatile struct perf_event_mmap_page *page,
+		      struct pp_auxtrace_header *h)
+{
+	for (int i = 0; i < 10000; i++) {
+		uint32_t lock = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		bool is_known = page->cap_user_time && page->time_mult && page->time_shift < 64;
+
+		h->time_mult = page->time_mult;
+		h->time_shift = page->time_shift;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(lock & 1) && page->lock == lock)
+			return is_known;
+	}
+	return false;
+}
+
+/*
+ * Records with CLOCK_MONOTONIC have no time_zero in the page, because the page's clock is another
+ * one: it follows the counter, and NTP never corrects it.
+ */
+static void take_clock(const struct area *a, struct pp_auxtrace_header *h)
+{
+	uint64_t time = 0, rest;
+
+	if (!read_rate(control(a), h) || !read_clocks(&h->counter, &time)) {
+		h->time_mult = 1;
+		h->time_shift = 0;
+		h->counter = pp_clock_ns(CLOCK_MONOTONIC);
+		return;
+	}
+	rest = h->counter & ((1ULL << h->time_shift) - 1);
+	h->time_zero = time - (h->counter >> h->time_shift) * h->time_mult -
+		       (rest * h->time_mult >> h->time_shift);
+	h->flags |= PP_AUXTRACE_TSC;
+}
+
 /* ── a copy ─────────────────────────────────────────────────────────────────────────────── */
 
 static bool has_any(const uint8_t *bytes, uint64_t n)
@@ -326,18 +404,6 @@ static bool has_wrapped(const struct areas *all, const struct area *a, uint64_t 
 		be_busy(all);
 	}
 	return false;
-}
-
-static void take_clock(const struct area *a, struct pp_auxtrace_header *h)
-{
-	const struct perf_event_mmap_page *page = control(a);
-
-	if (!page->cap_user_time_zero)
-		return;
-	h->flags |= PP_AUXTRACE_TSC;
-	h->time_zero = page->time_zero;
-	h->time_mult = page->time_mult;
-	h->time_shift = page->time_shift;
 }
 
 static int write_part(const struct areas *all, const uint8_t *bytes, uint64_t n, int file,

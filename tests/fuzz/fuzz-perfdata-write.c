@@ -70,6 +70,7 @@ static void write_traces(const uint8_t *data, size_t size)
 		.size = sizeof(h) + size,
 		.records = size / 2,
 		.trace = size - size / 2,
+		.time_mult = 1,
 	};
 	int trace = memfd_create("trace", MFD_CLOEXEC);
 

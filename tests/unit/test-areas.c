@@ -295,6 +295,52 @@ START_TEST(never_busy_for_long)
 }
 END_TEST
 
+static uint64_t converted(const struct pp_auxtrace_header *h)
+{
+	uint64_t rest = h->counter & ((1ULL << h->time_shift) - 1);
+
+	return h->time_zero + (h->counter >> h->time_shift) * h->time_mult +
+	       (rest * h->time_mult >> h->time_shift);
+}
+
+/* The counter of the copy becomes its time, of an event that is paused, too. */
+START_TEST(clocks)
+{
+	static const struct {
+		uint32_t mult;
+		uint16_t shift;
+		bool is_known;
+	} cases[] = { { 0, 0, false }, { 1 << 20, 22, true },	 { 357913941, 30, true },
+		      { 3, 0, true },  { UINT32_MAX, 31, true }, { 1000, 10, false },
+		      { 0, 10, true } };
+	bool can = false;
+
+#if defined(__x86_64__) || defined(__aarch64__)
+	can = true;
+#endif
+	for (uint32_t paused = 0; paused < 2; paused++)
+		for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+			uint64_t before = pp_clock_ns(CLOCK_MONOTONIC);
+			struct copy copy;
+
+			put(0, 65536, paused);
+			kernel.ring->cap_user_time = cases[i].is_known;
+			kernel.ring->time_mult = cases[i].mult;
+			kernel.ring->time_shift = cases[i].shift;
+			copy = take(0);
+			ck_assert_uint_eq(!!(copy.header.flags & PP_AUXTRACE_TSC),
+					  can && cases[i].is_known && cases[i].mult);
+			if (copy.header.flags & PP_AUXTRACE_TSC) {
+				ck_assert_uint_eq(copy.header.time_mult, cases[i].mult);
+				ck_assert_uint_eq(copy.header.time_shift, cases[i].shift);
+			}
+			ck_assert_uint_ge(converted(&copy.header), before);
+			ck_assert_uint_le(converted(&copy.header), pp_clock_ns(CLOCK_MONOTONIC));
+			free(copy.bytes);
+		}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("areas");
@@ -305,6 +351,7 @@ int main(void)
 	tcase_add_loop_test(t, oldest_first, 0, 5);
 	tcase_add_test(t, the_record_of_the_stop);
 	tcase_add_test(t, never_busy_for_long);
+	tcase_add_test(t, clocks);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -452,7 +452,11 @@ static struct trace trace_of(uint32_t cpu)
 			.head = 5000,
 			.trace = sizeof(t.bytes),
 			.records = sizeof(t.record),
-			.stopped = 77,
+			.flags = PP_AUXTRACE_TSC,
+			.time_zero = 1000,
+			.time_mult = 5,
+			.time_shift = 6,
+			.counter = 77,
 		},
 		.record = {
 			.header = { .type = PERF_RECORD_AUX, .size = sizeof(t.record) },
@@ -504,6 +508,7 @@ START_TEST(traces_come_last)
 	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
 	struct perfpersist_perfdata *d = perfdata(f.fd, false);
 	const struct perf_event_header *h;
+	struct perf_file_time_conv clock;
 	struct trace t[] = { trace_of(0), trace_of(1) };
 	struct writer w[2];
 	struct perfpersist_event *spe = tracer(&w[0], "arm_spe_0//", SPE);
@@ -519,6 +524,16 @@ START_TEST(traces_come_last)
 	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
 	ck_assert_int_eq(add_trace(d, 0, &t[0]), -EBUSY);
 	file_read(&f);
+	h = next_of(&f, &at, PERF_FILE_TIME_CONV, PERF_FILE_AUXTRACE_INFO);
+	ck_assert_ptr_nonnull(h);
+	ck_assert_uint_eq(h->type, PERF_FILE_TIME_CONV);
+	ck_assert_uint_eq(h->size, sizeof(clock));
+	memcpy(&clock, h, sizeof(clock));
+	ck_assert_uint_eq(clock.time_zero, 1000);
+	ck_assert_uint_eq(clock.time_mult, 5);
+	ck_assert_uint_eq(clock.time_shift, 6);
+	ck_assert_uint_eq(clock.cap_user_time_zero, 1);
+	ck_assert_uint_eq(clock.cap_user_time_short, 0);
 	h = next_of(&f, &at, PERF_FILE_AUXTRACE_INFO, PERF_FILE_AUXTRACE_INFO);
 	ck_assert_ptr_nonnull(h);
 	ck_assert_uint_eq((uint32_t)u64_at(h, 8), PERF_FILE_AUXTRACE_ARM_SPE);
@@ -560,6 +575,8 @@ START_TEST(damaged_traces_are_refused)
 	SPOIL_TRACE(t.header.records = UINT64_MAX);
 	SPOIL_TRACE(t.header.trace = UINT64_MAX);
 	SPOIL_TRACE(t.header.trace++);
+	SPOIL_TRACE(t.header.time_mult = 0);
+	SPOIL_TRACE(t.header.time_shift = 64);
 	/* The file is shorter than its header says: that shows when it is written. */
 	t = trace_of(0);
 	t.header.trace += 100;

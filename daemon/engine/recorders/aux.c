@@ -18,11 +18,12 @@
 #include "proto/macro.h"
 #include "proto/sideband.h"
 
-#define RECORD_SIZE 40 /* of a sample, of which there are none */
+#define RECORD_SIZE 48 /* of a sample, of which there are none */
 
 static const struct recorder_class class = { .type = BPF_PROG_TYPE_PERF_EVENT };
 
-/* Its records end in a sample_id, and are few: they tell of the area, and of nothing else. */
+/* Its records end in a sample_id, and are few: they tell of the area, and of nothing else. There are
+ * no samples, but perf shows what it decodes only if those of the event would have an IP. */
 void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *ret)
 {
 	*ret = (struct perf_event_attr){
@@ -31,7 +32,7 @@ void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *r
 		.config = source->config,
 		.config1 = source->config1,
 		.config2 = source->config2,
-		.sample_type = PP_SIDEBAND_SAMPLE_TYPE,
+		.sample_type = PP_SIDEBAND_SAMPLE_TYPE | PERF_SAMPLE_IP,
 		.sample_id_all = 1,
 		.disabled = 1,
 		.exclude_user = !!(source->exclude & PP_EXCLUDE_USER),
