@@ -263,10 +263,12 @@ static void put_bytes(struct perfpersist_perfdata *d, const struct perfdata_trac
 static void put_trace(struct perfpersist_perfdata *d, const struct perfdata_trace *t, uint32_t idx)
 {
 	const struct pp_auxtrace_header *h = &t->header;
+	/* An aux_head in the area says nothing of how often it has wrapped: perf counts one. */
+	uint64_t begin = h->head < h->trace ? h->head : h->head - h->trace;
 	struct perf_file_auxtrace_data data = {
 		.header = { .type = PERF_FILE_AUXTRACE, .size = sizeof(data) },
 		.size = ALIGN_TO(h->trace, (uint64_t)8),
-		.offset = h->head - h->trace,
+		.offset = begin,
 		.reference = h->counter,
 		.idx = idx,
 		.tid = UINT32_MAX,
