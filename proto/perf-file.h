@@ -117,7 +117,6 @@ enum perf_file_auxtrace {
 	PERF_FILE_AUXTRACE_INTEL_BTS = 2,
 	PERF_FILE_AUXTRACE_CS_ETM = 3,
 	PERF_FILE_AUXTRACE_ARM_SPE = 4,
-	PERF_FILE_AUXTRACE_HISI_PTT = 6,
 };
 #define PERF_FILE_AUXTRACE_PRIV_MAX 17
 struct perf_file_auxtrace_info {

@@ -20,12 +20,6 @@
 
 /* ── which decoder ──────────────────────────────────────────────────────────────────────── */
 
-static size_t fill_nothing(const struct perfpersist_perfdata *d _unused_,
-			   const struct pp_auxtrace_header *h _unused_, uint64_t *to _unused_)
-{
-	return 0;
-}
-
 static size_t fill_arm_spe(const struct perfpersist_perfdata *d _unused_,
 			   const struct pp_auxtrace_header *h _unused_, uint64_t *to)
 {
@@ -122,7 +116,6 @@ static const struct decoder {
 	{ "intel_pt/", PERF_FILE_AUXTRACE_INTEL_PT, fill_intel_pt },
 	{ "intel_bts/", PERF_FILE_AUXTRACE_INTEL_BTS, fill_intel_bts },
 	{ "arm_spe_", PERF_FILE_AUXTRACE_ARM_SPE, fill_arm_spe },
-	{ "hisi_ptt", PERF_FILE_AUXTRACE_HISI_PTT, fill_nothing },
 };
 
 static const struct decoder *find_decoder(const char *event)
