@@ -23,8 +23,10 @@ static int read_event(uint64_t id, struct pp_event *event, struct pp_parsed **pa
 		return r;
 	meta = pins_get(path, "meta");
 	r = meta < 0 ? meta : meta_read_all(meta, event, parsed, NULL, NULL, NULL);
+	/* ENOENT says that there is no such event. */
 	if (r < 0)
-		return fail(f, -r, "Cannot read the event in '%s': %s.", path, strerror(-r));
+		return fail(f, r == -ENOENT ? ENODATA : -r, "Cannot read the event in '%s': %s.",
+			    path, strerror(-r));
 	if (event->spec.flags & PP_EVENT_AUX && (*parsed)->n_sources == 1)
 		return 0;
 	return fail(f, EINVAL, "%s/%s has no AUX areas.", event->spec.ns, event->spec.name);
@@ -41,6 +43,11 @@ static int open_failure(const struct pp_event *event, unsigned cpu, int r, struc
 			"The PMU of '%s' is in use on CPU %u, and traces for one at a time; end "
 			"the other tool, or share an equal event (--share).",
 			text, cpu);
+	case ENOENT: /* SPE says so of a CPU that has none, and the kernel if the driver has gone */
+		return fail(f, EOPNOTSUPP,
+			    "The PMU of '%s' does not trace on CPU %u, or its driver has gone; "
+			    "name CPUs that have it (-C), or load the driver.",
+			    text, cpu);
 	case EACCES:
 	case EPERM:
 		return fail(f, -r,

@@ -9,8 +9,8 @@
 /*
  * Opens the perf events of the event with this id on those of the CPUs that are online, disabled.
  * *ret_fds has a descriptor for each CPU in *ret_cpus, in the order of their numbers; the caller
- * closes them. -errno with a message: there is no such event, or it has no AUX areas; the PMU is in
- * use.
+ * closes them. -errno with a message: -ENOENT: there is no such event; it has no AUX areas; the PMU
+ * is in use.
  */
 int auxtrace_open(uint64_t id, const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpus,
 		  struct pp_fds *ret_fds, struct failure *f);

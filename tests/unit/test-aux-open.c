@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The engine opens the perf events of AUX areas: where, and what it says if it cannot. On a real
+ * bpffs and this kernel, with x86's PMU of MSRs: it has no AUX areas, but only a mapping shows that.
+ */
+#include <limits.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "daemon/cpus.h"
+#include "daemon/engine/event/auxtrace.h"
+#include "daemon/engine/event/event.h"
+#include "daemon/engine/event/names.h"
+#include "daemon/engine/registry/pins.h"
+#include "daemon/engine/registry/reaper.h"
+#include "daemon/log.h"
+#include "proto/macro.h"
+
+#include "needs.h" /* after these, because check.h has a macro fail() */
+
+#define BROKER 61999
+#define DEVICES "/sys/bus/event_source/devices"
+#define PMU_TYPE DEVICES "/msr/type"
+#define NO_PMU 65535
+
+static char registry[] = "/tmp/perfpersist-aux-XXXXXX";
+
+static struct failure failure;
+static struct pp_event event;
+
+static void setup(void)
+{
+	umount2(registry, MNT_DETACH); /* left by a failed test */
+	ck_assert_int_eq(pins_open(registry), 0);
+}
+
+static void teardown(void)
+{
+	struct pp_orphans orphans;
+
+	ck_assert_int_eq(names_delete(event.id, NULL, BROKER, &event, &orphans, &failure), 0);
+	reaper_wait(INT_MAX);
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
+}
+
+static void create(uint32_t type, uint32_t any_cpu)
+{
+	static struct pp_parsed parsed;
+	static struct pp_spec spec;
+
+	spec = (struct pp_spec){
+		.ns = "a",
+		.name = "trace",
+		.event = "pmu//",
+		.data_size = 65536,
+		.mode = 0640,
+		.flags = PP_EVENT_ALL_CPUS | PP_EVENT_AUX,
+	};
+	parsed = (struct pp_parsed){ .n_sources = 1 };
+	parsed.sources[0] = (struct pp_source){
+		.kind = PP_SOURCE_AUX,
+		.type = type,
+		.any_cpu = any_cpu,
+		.text = "pmu//",
+	};
+	ck_assert_int_eq(pp_spec_check(&spec), 0);
+	ck_assert_msg(event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &event, &failure) ==
+			      0,
+		      "%s", failure.sentence);
+}
+
+/* On CPUs 0 and 1. The caller closes the descriptors. */
+static int open_both(uint64_t id, struct pp_cpumask *opened, struct pp_fds *fds)
+{
+	struct pp_cpumask both = {};
+
+	pp_cpumask_set(&both, 0);
+	pp_cpumask_set(&both, 1);
+	fds->n = 0;
+	return auxtrace_open(id, &both, opened, fds, &failure);
+}
+
+static uint32_t pmu_type(void)
+{
+	_cleanup_fclose_ FILE *f = fopen(PMU_TYPE, "re");
+	uint32_t type = 0;
+
+	return f && fscanf(f, "%u", &type) == 1 ? type : 0;
+}
+
+static const char *no_such_pmu(void)
+{
+	return pmu_type() ? NULL : "needs the PMU of MSRs";
+}
+
+/* ENOENT is what the broker takes for an event that is gone. */
+START_TEST(no_pmu)
+{
+	struct pp_cpumask opened;
+	struct pp_fds fds;
+
+	create(NO_PMU, 0);
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(failure.sentence, "does not trace on CPU 0, or its driver"));
+	ck_assert_int_eq(open_both(event.id + 1, &opened, &fds), -ENOENT);
+}
+END_TEST
+
+START_TEST(pin_removed)
+{
+	struct pp_cpumask opened;
+	struct pp_fds fds;
+	char from[PATH_MAX], to[PATH_MAX];
+	uint32_t type = pmu_type();
+
+	create(type, 0);
+	snprintf(from, sizeof(from), "%s/by-id/%llu/meta", registry, (unsigned long long)event.id);
+	snprintf(to, sizeof(to), "%s/by-id/%llu/gone", registry, (unsigned long long)event.id);
+	ck_assert_int_eq(rename(from, to), 0);
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), -ENODATA);
+	ck_assert_int_eq(rename(to, from), 0);
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), 0);
+	ck_assert(pp_cpumask_test(&opened, 0));
+	pp_fds_close(&fds);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("aux-open");
+	TCase *t = tcase_create("all");
+	int r;
+
+	log_open("test-aux-open");
+	umask(077);
+	need(no_bpffs());
+	need(no_btf());
+	need(no_dir(registry));
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, no_pmu);
+	add_test_unless(no_such_pmu(), t, pin_removed);
+	suite_add_tcase(s, t);
+	r = run_suite(s);
+	rmdir(registry);
+	return r;
+}
