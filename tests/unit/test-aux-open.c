@@ -127,6 +127,49 @@ START_TEST(pin_removed)
 }
 END_TEST
 
+static void write_device(const char *leaf, const char *text)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), DEVICES "/pmu/%s", leaf);
+	f = fopen(path, "we");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "%s\n", text);
+	fclose(f);
+}
+
+/* A PMU that some CPUs lack, as its sysfs file says. */
+START_TEST(some_cpus)
+{
+	struct pp_cpumask online, opened;
+	uint32_t type = pmu_type();
+	struct pp_fds fds;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", type);
+	ck_assert_int_eq(mount("none", DEVICES, "tmpfs", 0, NULL), 0);
+	ck_assert_int_eq(mkdir(DEVICES "/pmu", 0755), 0);
+	write_device("type", text);
+	write_device("cpumask", "0");
+	create(type, 1);
+	ck_assert(pp_cpumask_test(&event.rings, 0));
+	ck_assert(!pp_cpumask_test(&event.rings, 1));
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), 0);
+	ck_assert_uint_eq(fds.n, 1);
+	ck_assert(pp_cpumask_test(&opened, 0));
+	pp_fds_close(&fds);
+	/* It can change. */
+	write_device("cpumask", "1");
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), 0);
+	ck_assert_int_eq(pp_cpus_read("online", &online), 0);
+	ck_assert(!pp_cpumask_test(&opened, 0));
+	ck_assert_int_eq(pp_cpumask_test(&opened, 1), pp_cpumask_test(&online, 1));
+	pp_fds_close(&fds);
+	ck_assert_int_eq(umount(DEVICES), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("aux-open");
@@ -141,6 +184,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, no_pmu);
 	add_test_unless(no_such_pmu(), t, pin_removed);
+	add_test_unless(no_such_pmu(), t, some_cpus);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

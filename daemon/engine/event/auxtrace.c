@@ -10,6 +10,7 @@
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/pins.h"
+#include "daemon/engine/sources/links.h"
 #include "proto/macro.h"
 
 static int read_event(uint64_t id, struct pp_event *event, struct pp_parsed **parsed,
@@ -67,28 +68,44 @@ static int open_failure(const struct pp_event *event, unsigned cpu, int r, struc
 	}
 }
 
+/* The CPUs that are online, and where the PMU is. */
+static int find_cpus(const struct pp_event *event, const struct pp_parsed *parsed,
+		     struct pp_cpumask *ret, struct failure *f)
+{
+	int r = pp_cpus_read("online", ret);
+
+	if (r < 0)
+		return fail(f, -r, "Cannot read which CPUs are online: %s.", strerror(-r));
+	r = links_parsed_cpus(parsed, ret);
+	if (r < 0)
+		return fail(f, r == -ENOENT ? ENODEV : -r,
+			    "Cannot read on which CPUs the PMU of '%s' traces: %s.",
+			    event->spec.event, strerror(-r));
+	return 0;
+}
+
 int auxtrace_open(uint64_t id, const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpus,
 		  struct pp_fds *ret_fds, struct failure *f)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = { .n = 0 };
 	_cleanup_free_ struct pp_parsed *parsed = NULL;
-	struct pp_cpumask online, opened = {};
+	struct pp_cpumask there, opened = {};
 	struct perf_event_attr attr;
 	struct pp_event event;
 	int r = read_event(id, &event, &parsed, f);
 
 	if (r < 0)
 		return r;
-	r = pp_cpus_read("online", &online);
+	r = find_cpus(&event, parsed, &there, f);
 	if (r < 0)
-		return fail(f, -r, "Cannot read which CPUs are online: %s.", strerror(-r));
+		return r;
 	recorder_aux_attr(&parsed->sources[0], &attr);
 	PP_CPUMASK_FOREACH(cpu, cpus)
 	{
-		int fd = pp_cpumask_test(&online, cpu) ? perf_open(&attr, cpu) : -ENODEV;
+		int fd = pp_cpumask_test(&there, cpu) ? perf_open(&attr, cpu) : -ENODEV;
 
 		if (fd == -ENODEV)
-			continue; /* offline, or went offline meanwhile */
+			continue; /* not there, or went offline meanwhile */
 		if (fd < 0)
 			return open_failure(&event, cpu, fd, f);
 		fds.fd[fds.n++] = fd;

@@ -7,7 +7,8 @@
 #include "proto/packet.h"
 
 /*
- * Opens the perf events of the event with this id on those of the CPUs that are online, disabled.
+ * Opens the perf events of the event with this id, disabled, on those of the CPUs that are online
+ * and have its PMU.
  * *ret_fds has a descriptor for each CPU in *ret_cpus, in the order of their numbers; the caller
  * closes them. -errno with a message: -ENOENT: there is no such event; it has no AUX areas; the PMU
  * is in use.
