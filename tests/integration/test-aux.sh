@@ -42,10 +42,33 @@ if [ "$pmu" = intel_pt ]; then
 	perf report -D -f --no-itrace -i "$SCRATCH/aux.data" >"$SCRATCH/report" 2>&1 || fail "perf report: exit $?"
 	for line in 'PERF_RECORD_AUXTRACE_INFO type: 1' "PMU Type +$(cat /sys/bus/event_source/devices/intel_pt/type)" \
 		'TSC bit +0x400' 'NoRETComp bit +0x800' 'Have sched_switch +1' 'Snapshot mode +1' 'Per-cpu maps +1' \
-		'MTC bit +0x200' 'MTC freq bits +0x3c000' 'CYC bit +0x2'; do
+		'MTC bit +0x200' 'MTC freq bits +0x3c000' 'CYC bit +0x2' 'Max non-turbo ratio +24' \
+		'Time Mul[a-z]+ +[1-9]'; do
 		grep -qE "$line" "$SCRATCH/report" || fail "perf report does not say '$line': $(head -n 60 "$SCRATCH/report")"
 	done
 	expect_eq "$(grep -c 'PERF_RECORD_AUXTRACE size: 0x1000 ' "$SCRATCH/report")" "$cpus" "AUXTRACE records"
+	perf script -f -i "$SCRATCH/aux.data" >/dev/null 2>"$SCRATCH/complaints" ||
+		fail "perf script: exit $?: $(cat "$SCRATCH/complaints")"
+	echo "perf's clock: $(grep -E 'Time |Cap Time' "$SCRATCH/report" | tr -s ' \n' ' ')"
+	stop_daemon
+	exit
+fi
+
+# The PMU is on CPU 1 alone, as AUX_CPUS says: sysfs says so, too, or it is secret.
+if [ "${AUX_CPUS-}" = 1 ]; then
+	perfctl create a/trace -e $pmu// -m 64K >"$SCRATCH/created" 2>&1 && status=0 || status=$?
+	case $status in
+	0) said='on CPUs 1, 64K' ;;
+	*) said='does not trace on CPU 0, or its driver' ;;
+	esac
+	expect_match "$(cat "$SCRATCH/created")" "$said" "what create says"
+	[ -e /sys/bus/event_source/devices/$pmu/cpumask ] && expect_eq $status 0 "exit of create"
+	[ $status -eq 0 ] || no_events
+	[ $status -eq 0 ] || perfctl create a/trace -e $pmu// -m 64K -C 1 >/dev/null
+	expect_eq "$(traces a/trace | column 1)" 1 "the CPU that is traced"
+	expect_eq "$(traces a/trace | wc -l)" 1 "traces"
+	perfctl delete a/trace >/dev/null
+	no_events
 	stop_daemon
 	exit
 fi
@@ -98,6 +121,9 @@ if command -v perf >/dev/null; then
 		done
 		expect_eq "$(grep -c 'PERF_RECORD_AUXTRACE_INFO type: 4' "$SCRATCH/report")" 1 "AUXTRACE_INFO records"
 	done
+	# It decodes what is there; it makes nothing of the pattern, and does not crash.
+	perf script -f -i "$SCRATCH/aux.data" >/dev/null 2>"$SCRATCH/complaints" ||
+		fail "perf script: exit $?: $(cat "$SCRATCH/complaints")"
 	# Only from a pipe does perf read a pipe's format without lseek(2).
 	expect_eq "$(perfctl snapshot -o - 2>/dev/null | perf report -D -i - 2>/dev/null |
 		grep -c 'PERF_RECORD_AUXTRACE size: 0x10000 ')" "$cpus" "AUXTRACE records by a pipe"

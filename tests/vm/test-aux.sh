@@ -37,5 +37,12 @@ modprobe aux-pattern name=arm_spe_0
 inside aux
 rmmod aux_pattern
 
+# Some CPUs lack it, as with two kinds of cores; that file may be missing, too.
+for secret in 0 1; do
+	modprobe aux-pattern name=arm_spe_0 cpus=1 secret=$secret
+	AUX_CPUS=1 inside aux
+	rmmod aux_pattern
+done
+
 modprobe aux-pattern name=intel_pt
 AUX_PMU=intel_pt inside aux

@@ -12,6 +12,8 @@
  * An event and its AUX area have one stream: it continues where the event was stopped, or paused
  * (where the kernel can pause AUX events).
  */
+#include <linux/cpumask.h>
+#include <linux/device.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -29,6 +31,16 @@
 static char *name = "aux_pattern";
 module_param(name, charp, 0444);
 MODULE_PARM_DESC(name, "name of the PMU");
+
+static char *cpus;
+module_param(cpus, charp, 0444);
+MODULE_PARM_DESC(cpus, "CPUs that have the PMU, as 0-3,7; without it, all");
+
+static bool secret;
+module_param(secret, bool, 0444);
+MODULE_PARM_DESC(secret, "whether sysfs does not say which CPUs have it");
+
+static struct cpumask supported;
 
 /* The AUX area of an event. */
 struct area {
@@ -68,7 +80,34 @@ static struct attribute *formats[] = {
 
 static const struct attribute_group format_group = { .name = "format", .attrs = formats };
 
-static const struct attribute_group *groups[] = { &format_group, NULL };
+static ssize_t cpumask_show(struct device *device, struct device_attribute *attribute, char *buffer)
+{
+	return cpumap_print_to_pagebuf(true, buffer, &supported);
+}
+static DEVICE_ATTR_RO(cpumask);
+
+/* As intel_pt has it. */
+static ssize_t max_nonturbo_ratio_show(struct device *device, struct device_attribute *attribute,
+				       char *buffer)
+{
+	return sysfs_emit(buffer, "24\n");
+}
+static DEVICE_ATTR_RO(max_nonturbo_ratio);
+
+static struct attribute *others[] = {
+	&dev_attr_cpumask.attr,
+	&dev_attr_max_nonturbo_ratio.attr,
+	NULL,
+};
+
+static umode_t is_visible(struct kobject *kobject, struct attribute *attribute, int i)
+{
+	return attribute == &dev_attr_cpumask.attr && (!cpus || secret) ? 0 : attribute->mode;
+}
+
+static const struct attribute_group other_group = { .attrs = others, .is_visible = is_visible };
+
+static const struct attribute_group *groups[] = { &format_group, &other_group, NULL };
 
 static u64 bytes_of(const struct perf_event *event)
 {
@@ -274,6 +313,8 @@ static int event_init(struct perf_event *event)
 {
 	if (event->attr.type != pmu.type)
 		return -ENOENT;
+	if (event->cpu >= 0 && !cpumask_test_cpu(event->cpu, &supported))
+		return -ENOENT;
 	if (bytes_of(event) > BYTES_MAX || interval_of(event) < INTERVAL_MIN)
 		return -EINVAL;
 	return 0;
@@ -312,8 +353,13 @@ static void timer_init(struct hrtimer *timer)
 
 static int __init aux_pattern_init(void)
 {
-	int cpu;
+	int cpu, r = 0;
 
+	cpumask_copy(&supported, cpu_possible_mask);
+	if (cpus)
+		r = cpulist_parse(cpus, &supported);
+	if (r < 0)
+		return r;
 	for_each_possible_cpu(cpu) timer_init(&per_cpu(tracers, cpu).timer);
 	return perf_pmu_register(&pmu, name, -1);
 }
