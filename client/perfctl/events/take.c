@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/decode/sources.h"
+#include "client/perfctl/events/take-traces.h"
 #include "client/perfctl/output/progress.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
@@ -27,21 +28,9 @@ struct taking {
 	struct perfpersist_perfdata *data;
 	int *numbers;		 /* of the events, in the file */
 	struct sources *sources; /* of each event, for --about and --event; else NULL */
-	int **traces;		 /* of each event, by CPU; NULL: it has no AUX areas */
-	uint32_t *n_traces;
+	struct taken_traces traces;
 	struct take_result result;
 };
-
-static void traces_done(struct taking *t)
-{
-	for (size_t i = 0; t->traces && i < t->chosen.n; i++) {
-		for (uint32_t k = 0; k < t->n_traces[i]; k++)
-			close_fd(t->traces[i][k]);
-		free(t->traces[i]);
-	}
-	free(t->traces);
-	free(t->n_traces);
-}
 
 static void taking_done(struct taking *t)
 {
@@ -50,7 +39,7 @@ static void taking_done(struct taking *t)
 	for (size_t i = 0; t->sources && i < t->chosen.n; i++)
 		sources_done(&t->sources[i]);
 	free(t->sources);
-	traces_done(t);
+	taken_traces_done(&t->traces);
 	chosen_done(&t->chosen);
 	free(t->numbers);
 }
@@ -80,67 +69,10 @@ static int begin_file(struct taking *t, int fd, bool pipe)
 	r = perfpersist_perfdata_new(fd, &options, &t->data);
 	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++) {
 		r = t->numbers[i] = perfpersist_perfdata_event(t->data, t->chosen.events[i]);
-		for (uint32_t k = 0; r >= 0 && t->traces && k < t->n_traces[i]; k++)
-			r = perfpersist_perfdata_auxtrace(t->data, t->numbers[i], t->traces[i][k]);
+		if (r >= 0)
+			r = put_traces(&t->traces, i, t->data, t->numbers[i]);
 	}
 	return r < 0 ? r : 0;
-}
-
-/* ── Traces of AUX areas ────────────────────────────────────────────────────────────────── */
-
-static int keep_trace(struct taking *t, size_t i, int fd)
-{
-	int *more = realloc(t->traces[i], (t->n_traces[i] + 1) * sizeof(*more));
-
-	if (!more) {
-		close_fd(fd);
-		return -ENOMEM;
-	}
-	t->traces[i] = more;
-	more[t->n_traces[i]++] = fd;
-	return 0;
-}
-
-/* A trace that cannot be had is left out, and said. */
-static int take_trace(struct taking *t, size_t i, uint64_t id)
-{
-	struct perfpersist_auxtrace_info aux = { .sz = sizeof(aux) };
-	const struct selection *s = &t->selection;
-	int r = 0, fd;
-
-	for (uint32_t k = 0; r >= 0 && (k == 0 || k < aux.cpus); k++) {
-		if (perfpersist_auxtrace(t->p, id, k, &aux, &fd) < 0) {
-			complain("%s", perfpersist_error(t->p));
-			if (k == 0 && !aux.cpus)
-				break;
-			continue;
-		}
-		if (s->cpus && (aux.cpu >= s->n_cpus || !s->cpus[aux.cpu]))
-			close_fd(fd);
-		else
-			r = keep_trace(t, i, fd);
-	}
-	return r;
-}
-
-/* Before the records are copied: what these tell of the time of a trace is all there. */
-static int take_traces(struct taking *t)
-{
-	int r = 0;
-
-	t->traces = calloc(t->chosen.n, sizeof(*t->traces));
-	t->n_traces = calloc(t->chosen.n, sizeof(*t->n_traces));
-	if (!t->traces || !t->n_traces)
-		return -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++) {
-		struct perfpersist_info info = { .sz = sizeof(info) };
-
-		r = perfpersist_event_info(t->chosen.events[i], &info);
-		if (r >= 0 && info.recorder == PERFPERSIST_RECORDER_AUX)
-			r = take_trace(t, i, info.id);
-		t->result.traces += t->n_traces[i];
-	}
-	return r;
 }
 
 /* Processes that exited before that may have no name in the file. */
@@ -439,8 +371,9 @@ static void settle(struct taking *t)
 
 static int write_file(struct taking *t, int fd, bool pipe, struct take_result *ret)
 {
-	int r = t->windows ? 0 : take_traces(t);
+	int r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
 
+	t->result.traces = t->traces.n;
 	if (r >= 0)
 		r = perfpersist_interleave_new(t->chosen.events, t->chosen.n, &t->records);
 	if (r >= 0) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Asks for traces. See take-traces.h. */
+#include "client/perfctl/events/take-traces.h"
+
+#include <linux/perf_event.h>
+
+#include "client/perfctl/output/output.h"
+#include "client/perfctl/perfctl.h"
+#include "proto/macro.h"
+
+void taken_traces_done(struct taken_traces *t)
+{
+	for (size_t i = 0; t->of_events && i < t->n_events; i++) {
+		for (uint32_t k = 0; k < t->of_events[i].n; k++)
+			close_fd(t->of_events[i].fds[k]);
+		free(t->of_events[i].fds);
+	}
+	free(t->of_events);
+}
+
+static int keep(struct event_traces *e, int fd)
+{
+	int *more = reallocarray(e->fds, e->n + 1, sizeof(*more));
+
+	if (!more) {
+		close_fd(fd);
+		return -ENOMEM;
+	}
+	e->fds = more;
+	more[e->n++] = fd;
+	return 0;
+}
+
+static int take_event(struct perfpersist *p, uint64_t id, const struct selection *s,
+		      struct event_traces *e)
+{
+	struct perfpersist_auxtrace_info aux = { .sz = sizeof(aux) };
+	int r = 0, fd;
+
+	for (uint32_t k = 0; r >= 0 && (k == 0 || k < aux.cpus); k++) {
+		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0) {
+			complain("%s", perfpersist_error(p));
+			if (k == 0 && !aux.cpus)
+				break;
+			continue;
+		}
+		if (s->cpus && (aux.cpu >= s->n_cpus || !s->cpus[aux.cpu]))
+			close_fd(fd);
+		else
+			r = keep(e, fd);
+	}
+	return r;
+}
+
+static uint32_t pmu_of(struct perfpersist_event *e)
+{
+	struct perfpersist_source source = { .sz = sizeof(source) };
+
+	if (perfpersist_event_source(e, 0, &source) < 0)
+		return UINT32_MAX;
+	return ((const struct perf_event_attr *)source.attr)->type;
+}
+
+int take_traces(struct perfpersist *p, const struct chosen *events, const struct selection *s,
+		struct taken_traces *ret)
+{
+	struct perfpersist_event *first = NULL;
+	int r = 0;
+
+	ret->of_events = calloc(events->n, sizeof(*ret->of_events));
+	if (!ret->of_events)
+		return -ENOMEM;
+	ret->n_events = events->n;
+	for (size_t i = 0; r >= 0 && i < events->n; i++) {
+		struct perfpersist_info info = { .sz = sizeof(info) };
+		struct perfpersist_event *e = events->events[i];
+
+		r = perfpersist_event_info(e, &info);
+		if (r < 0 || info.recorder != PERFPERSIST_RECORDER_AUX)
+			continue;
+		first = first ?: e;
+		if (pmu_of(e) == pmu_of(first))
+			r = take_event(p, info.id, s, &ret->of_events[i]);
+		else
+			complain(
+				"The traces of %s/%s are left out, since perf decodes those of one "
+				"PMU in a file; take a snapshot of it alone.",
+				info.ns, info.name);
+		ret->n += ret->of_events[i].n;
+	}
+	return r;
+}
+
+int put_traces(const struct taken_traces *t, size_t event, struct perfpersist_perfdata *data,
+	       int number)
+{
+	int r = 0;
+
+	for (uint32_t k = 0; t->of_events && r >= 0 && k < t->of_events[event].n; k++)
+		r = perfpersist_perfdata_auxtrace(data, number, t->of_events[event].fds[k]);
+	return r;
+}
