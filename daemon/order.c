@@ -14,7 +14,7 @@
 #define FLAGS_KNOWN                                                                       \
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
-	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK | \
+	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK |     \
 	 PP_EVENT_AUX)
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
@@ -291,8 +291,9 @@ static bool aux_spec_is_good(const struct pp_spec *spec)
 {
 	uint32_t flags = PP_EVENT_AUX | PP_EVENT_ALL_CPUS | PP_EVENT_CONFIGURED;
 
-	return !(spec->flags & ~flags) && spec->data_size <= PP_AUX_SIZE_MAX && !*spec->filter &&
-	       !spec->period && !spec->max_rate && !spec->samples;
+	return !(spec->flags & ~flags) && spec->data_size >= PP_AUX_SIZE_MIN &&
+	       spec->data_size <= PP_AUX_SIZE_MAX && !*spec->filter && !spec->max_rate &&
+	       !spec->samples;
 }
 
 int pp_spec_check(const struct pp_spec *spec)
@@ -454,7 +455,8 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	if (spec->flags & PP_EVENT_TRIGGER && trigger->condition.kind == PP_CONDITION_PAIR &&
 	    trigger->condition.n_on >= parsed->n_sources)
 		return -EBADMSG;
-	if (has_kind(parsed, PP_SOURCE_SAMPLING) != (spec->period > 0))
+	if ((has_kind(parsed, PP_SOURCE_SAMPLING) || spec->flags & PP_EVENT_AUX) !=
+	    (spec->period > 0))
 		return -EBADMSG;
 	if (has_kind(parsed, PP_SOURCE_AUX) != !!(spec->flags & PP_EVENT_AUX) ||
 	    (spec->flags & PP_EVENT_AUX && parsed->n_sources != 1))

@@ -23,6 +23,7 @@
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
+#define PP_AUX_SIZE_MIN (64 << 10)
 #define PP_AUX_SIZE_MAX (64ULL << 20) /* of a CPU's AUX area */
 #define PP_AUX_RECORDS (32ULL << 10)  /* of perf's own ring beside it; at least a page */
 
@@ -388,6 +389,15 @@ static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	return spec->flags & PP_EVENT_AUX ? spec->data_size + page + pp_aux_ring_data(page) : 0;
+}
+
+/* What a copy of an area of this size takes at most: it, the records beside it before the stop and of it, and the
+ * header with the record of the trace's begin. */
+static inline uint64_t pp_aux_copy_size(uint64_t area)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return area + 2 * pp_aux_ring_data(page) + page;
 }
 
 /* Bytes of the packet of an order of this type. */

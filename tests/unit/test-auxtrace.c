@@ -489,7 +489,7 @@ END_TEST
 /* Who has no room for a copy, or has gone, makes the keeper stop no PMU. */
 START_TEST(room_comes_first)
 {
-	const uint64_t most = AREA + PP_AUX_RING_SIZE;
+	const uint64_t most = pp_aux_copy_size(AREA);
 
 	begin(1);
 	b.quota.per_user.max[QUOTA_COPIES] = most - 1;

@@ -73,6 +73,7 @@ static void good_aux(void)
 	source->exclude = PP_EXCLUDE_KERNEL;
 	strcpy(source->text, "intel_pt//");
 	spec->flags |= PP_EVENT_AUX;
+	spec->period = 4096;
 }
 
 static void add_argument(void)
@@ -832,6 +833,8 @@ START_TEST(aux)
 	ALLOW(good_aux, spec->flags |= PP_EVENT_CONFIGURED);
 	ALLOW(good_aux, spec->data_size = PP_AUX_SIZE_MAX);
 	SPOIL(good_aux, spec->data_size = 2 * PP_AUX_SIZE_MAX);
+	ALLOW(good_aux, spec->data_size = PP_AUX_SIZE_MIN);
+	SPOIL(good_aux, spec->data_size = PP_AUX_SIZE_MIN / 2);
 	SPOIL(good_aux, spec->flags &= ~PP_EVENT_AUX);
 	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_AUX);
 	SPOIL(good_aux, order.parsed.n_sources = 2,
@@ -844,7 +847,8 @@ START_TEST(aux)
 	SPOIL(good_aux, source->exclude = 1U << 31);
 	SPOIL(good_aux, strcpy(source->system, "sched"));
 	SPOIL(good_aux, source->offset = 1);
-	SPOIL(good_aux, spec->period = 1);
+	SPOIL(good_aux, spec->period = 0);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_FREQ);
 	SPOIL(good_aux, spec->max_rate = 1);
 	SPOIL(good_aux, spec->samples = 1);
 	SPOIL(good_aux, strcpy(spec->filter, "pid == 1"));

@@ -41,6 +41,21 @@ static const char *const files[][2] = {
 	{ "arm_spe_0/type", "40" },
 	{ "arm_spe_0/cpumask", "0-3" },
 	{ "arm_spe_0/format/ts_enable", "config:0" },
+	{ "arm_spe_0/format/load_filter", "config:2" },
+	/* as on Skylake, with fewer periods */
+	{ "intel_pt/type", "41" },
+	{ "intel_pt/format/pt", "config:0" },
+	{ "intel_pt/format/cyc", "config:1" },
+	{ "intel_pt/format/mtc", "config:9" },
+	{ "intel_pt/format/tsc", "config:10" },
+	{ "intel_pt/format/branch", "config:13" },
+	{ "intel_pt/format/mtc_period", "config:14-17" },
+	{ "intel_pt/format/psb_period", "config:24-27" },
+	{ "intel_pt/caps/mtc", "1" },
+	{ "intel_pt/caps/psb_cyc", "1" },
+	{ "intel_pt/caps/mtc_periods", "249" },
+	{ "intel_pt/caps/psb_periods", "21" },
+	{ "intel_bts/type", "42" },
 	{ "power/cpumask", "0" },
 	{ "software/type", "1" },
 	{ "uprobe/type", "8" },
@@ -122,13 +137,18 @@ START_TEST(terms)
 		{ "software/config=0x3/", 1, 3, 0, 0, GUEST, 0 },
 		{ "mem-loads:u", 4, 0x1cd, 3, 0, NOT_USER, 0 },
 		{ "uncore_imc_10/cas-reads/", 22, 5, 0, 0, 0, 1 },
-		{ "arm_spe_0/ts_enable=1/", 40, 1, 0, 0, 0, 1 },
-		{ "arm_spe_0//k", 40, 0, 0, 0, PP_EXCLUDE_USER | PP_EXCLUDE_HV, 1 },
+		/* perf record's own terms, unless others are given */
+		{ "arm_spe_0/load_filter=1/", 40, 5, 0, 0, 0, 1 },
+		{ "arm_spe_0/ts_enable=0/", 40, 0, 0, 0, 0, 1 },
+		{ "arm_spe_0//k", 40, 1, 0, 0, PP_EXCLUDE_USER | PP_EXCLUDE_HV, 1 },
+		{ "intel_pt//", 41, 0xe601, 0, 0, 0, 0 },
+		{ "intel_pt/tsc=0,mtc_period=6,cyc/", 41, 0x1a203, 0, 0, 0, 0 },
+		{ "intel_bts//", 42, 0, 0, 0, 0, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pp_source want = {
-			.kind = cases[i].type == 40 ? PP_SOURCE_AUX : PP_SOURCE_SAMPLING,
+			.kind = cases[i].type >= 40 ? PP_SOURCE_AUX : PP_SOURCE_SAMPLING,
 			.type = cases[i].type,
 			.config = cases[i].config,
 			.config1 = cases[i].config1,
@@ -173,7 +193,7 @@ START_TEST(refusals)
 {
 	expect_refusal(
 		"nope/event=1/", -ENOENT,
-		"PMU 'nope', which this machine lacks: it has arm_spe_0, cpu, cpu_atom, power, software, "
+		"PMU 'nope', which this machine lacks: it has arm_spe_0, cpu, cpu_atom, intel_bts, intel_pt, power, software, "
 		"typeless, uncore_imc_0, uncore_imc_10");
 	expect_refusal(
 		"cpu/nope/", -ENOENT,

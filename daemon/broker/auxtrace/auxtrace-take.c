@@ -67,7 +67,7 @@ static struct aux_taking *take_prepared(struct auxtrace *a, uint64_t now)
 
 	while ((taking = take_next(a, now, &first))) {
 		const struct held_area *area = find_area(a, taking);
-		int r = area ? taking->prepare(taking, area->is.aux_size + PP_AUX_RING_SIZE)
+		int r = area ? taking->prepare(taking, pp_aux_copy_size(area->is.aux_size))
 			     : -ENODATA;
 
 		if (r >= 0)

@@ -292,6 +292,9 @@ static uint64_t rate_limit(uint64_t wanted)
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
 	 PP_EVENT_CHECKPOINT | PP_EVENT_PROGRAM)
 
+/* Operations from one that Arm SPE samples to the next; the other PMUs trace all. */
+#define AUX_PERIOD 4096
+
 static int take_aux(struct draft *d)
 {
 	const struct pp_msg_create_request *q = d->request;
@@ -303,19 +306,25 @@ static int take_aux(struct draft *d)
 			      "'%.100s' are several events, and one that traces into AUX areas is "
 			      "alone under its name; create one for each.",
 			      d->spec.event);
-	if (q->flags & OF_RECORDS || q->period || q->max_rate || q->max_stack || *d->spec.filter)
+	if (q->flags & OF_RECORDS || q->max_rate || q->max_stack || *d->spec.filter)
 		return refuse(
 			d, -EINVAL,
 			"'%.100s' traces by itself and makes no records, so it takes no filter, "
-			"period, rate, call chains, wakeups, checkpoints or program; leave that "
+			"frequency, rate, call chains, wakeups, checkpoints or program; leave that "
 			"out.",
 			d->spec.event);
+	if (d->spec.data_size < PP_AUX_SIZE_MIN)
+		return refuse(d, -EINVAL,
+			      "An AUX area of %" PRIu64 " bytes per CPU is less than %d; some PMUs "
+			      "interrupt the CPU whenever half of it is full; ask for more.",
+			      d->spec.data_size, PP_AUX_SIZE_MIN);
 	if (d->spec.data_size > PP_AUX_SIZE_MAX)
 		return refuse(d, -EINVAL,
 			      "An AUX area of %" PRIu64 " bytes per CPU is more than the %llu that "
 			      "can be copied at once; ask for less.",
 			      d->spec.data_size, PP_AUX_SIZE_MAX);
 	d->spec.flags |= PP_EVENT_AUX;
+	d->spec.period = q->period ?: AUX_PERIOD;
 	return 0;
 }
 

@@ -46,7 +46,7 @@ int pmu_read(int dir, const char *folder, const char *name, char *buf, size_t si
 	return 0;
 }
 
-static bool exists(int dir, const char *folder, const char *name)
+bool pmu_exists(int dir, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 
@@ -123,21 +123,19 @@ static int check_software(struct spec_parser *p, const struct pp_source *s)
 		p->quote);
 }
 
-/* PMUs that trace into AUX areas. The kernel says of none that it does, before one is mapped. */
-static bool has_aux(const char *pmu)
-{
-	static const char *const globs[] = { "intel_pt", "intel_bts", "arm_spe_*", "cs_etm",
-					     "hisi_ptt*" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
-		if (pp_glob_match(globs[i], pmu))
-			return true;
-	return false;
-}
-
 static void cleanup_pmu(struct pmu *pmu)
 {
 	close_fd(pmu->fd);
+}
+
+static int take_aux(struct spec_parser *p, struct pmu *pmu, struct pp_source *s)
+{
+	char defaults[PP_EVENT_TEXT_SIZE];
+
+	s->kind = PP_SOURCE_AUX;
+	pmu->terms_replace = true;
+	pmu_aux_defaults(pmu, defaults);
+	return pmu_apply_terms(p, pmu, defaults, s);
 }
 
 /* Adds one PMU's event with that text. */
@@ -158,21 +156,21 @@ static int add_event(struct spec_parser *p, const char *name, const char *terms,
 			"PMU '%s' of '%s' cannot be asked for its type (%s/type): it may "
 			"have gone; see `ls %s`",
 			name, p->quote, path, p->pmus);
-	r = pmu_apply_terms(p, &pmu, terms, &s);
+	r = pmu_has_aux(name) ? take_aux(p, &pmu, &s) : 0;
+	if (r == 0)
+		r = pmu_apply_terms(p, &pmu, terms, &s);
 	if (r == 0)
 		r = check_software(p, &s);
 	if (r == 0)
 		r = spec_modify(p, mods, &s);
 	if (r < 0)
 		return r;
-	s.any_cpu = exists(pmu.fd, "", "cpumask");
-	if (has_aux(name))
-		s.kind = PP_SOURCE_AUX;
+	s.any_cpu = pmu_exists(pmu.fd, "", "cpumask");
 	/*
 	 * Only processors' own PMUs (they have `cpus`, or the oldest types) support guest
 	 * modifiers. The others refuse them, and perf drops its default for them.
 	 */
-	if (!*mods && s.type > PERF_TYPE_BREAKPOINT && !exists(pmu.fd, "", "cpus"))
+	if (!*mods && s.type > PERF_TYPE_BREAKPOINT && !pmu_exists(pmu.fd, "", "cpus"))
 		s.exclude = 0;
 	return spec_add(p, &s, text);
 }
@@ -210,7 +208,7 @@ static int find_pmus(struct spec_parser *p, const char *wanted, const char *even
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/events/", names[i]->d_name);
 		if (found < PMUS_MAX && pmu_is_word(names[i]->d_name) &&
-		    (event ? exists(dir, path, event) : is_meant(wanted, names[i]->d_name)))
+		    (event ? pmu_exists(dir, path, event) : is_meant(wanted, names[i]->d_name)))
 			ret[found++] = strdup(names[i]->d_name);
 		free(names[i]);
 	}

@@ -36,8 +36,8 @@ static int refuse_term(struct spec_parser *p, const struct pmu *pmu, const char 
  * Puts value into the bits that a format names ("config1:0-7,32-35"), from the lowest bit up. As in
  * perf, bits of other terms stay.
  */
-static int set_bits(struct spec_parser *p, const char *term, const char *format, uint64_t value,
-		    struct pp_source *s)
+static int set_bits(struct spec_parser *p, const struct pmu *pmu, const char *term,
+		    const char *format, uint64_t value, struct pp_source *s)
 {
 	uint64_t *fields[] = { &s->config, &s->config1, &s->config2 };
 	static const char *const names[] = { "config:", "config1:", "config2:" };
@@ -58,6 +58,8 @@ static int set_bits(struct spec_parser *p, const char *term, const char *format,
 				   term, p->quote, format);
 	for (unsigned bit = 0; bit < 64; bit++)
 		if (pp_cpumask_test(&bits, bit)) {
+			if (pmu->terms_replace)
+				*field &= ~(1ULL << bit);
 			*field |= (rest & 1) << bit;
 			rest >>= 1;
 		}
@@ -144,7 +146,7 @@ static int apply_term(struct spec_parser *p, const struct pmu *pmu, const char *
 			return spec_refuse(p, -EINVAL,
 					   "'%s=%.40s' in '%s' is no number: decimal or 0x", term,
 					   value, p->quote);
-		return set_bits(p, term, format, number, s);
+		return set_bits(p, pmu, term, format, number, s);
 	}
 	/* cpu/r1a8/ */
 	if (pmu->fd >= 0 && !value && spec_counter(p, term, &raw) > 0 &&

@@ -42,7 +42,8 @@ static int open_failure(const struct pp_event *event, unsigned cpu, int r, struc
 		return fail(
 			f, EBUSY,
 			"The PMU of '%s' is in use on CPU %u, and traces for one at a time; end "
-			"the other tool, or share an equal event (--share).",
+			"the other tool, or delete the event that has it (`perfctl list`; a pause "
+			"is not enough), or share an equal one (--share).",
 			text, cpu);
 	case ENOENT: /* SPE says so of a CPU that has none, and the kernel if the driver has gone */
 		return fail(f, EOPNOTSUPP,
@@ -99,7 +100,7 @@ int auxtrace_open(uint64_t id, const struct pp_cpumask *cpus, struct pp_cpumask 
 	r = find_cpus(&event, parsed, &there, f);
 	if (r < 0)
 		return r;
-	recorder_aux_attr(&parsed->sources[0], &attr);
+	recorder_aux_attr(&event.spec, &parsed->sources[0], &attr);
 	PP_CPUMASK_FOREACH(cpu, cpus)
 	{
 		int fd = pp_cpumask_test(&there, cpu) ? perf_open(&attr, cpu) : -ENODEV;

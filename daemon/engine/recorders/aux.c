@@ -24,7 +24,8 @@ static const struct recorder_class class = { .type = BPF_PROG_TYPE_PERF_EVENT };
 
 /* Its records end in a sample_id, and are few: they tell of the area, and of nothing else. There are
  * no samples, but perf shows what it decodes only if those of the event would have an IP. */
-void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *ret)
+void recorder_aux_attr(const struct pp_spec *spec, const struct pp_source *source,
+		       struct perf_event_attr *ret)
 {
 	*ret = (struct perf_event_attr){
 		.type = source->type,
@@ -32,6 +33,7 @@ void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *r
 		.config = source->config,
 		.config1 = source->config1,
 		.config2 = source->config2,
+		.sample_period = spec->period,
 		.sample_type = PP_SIDEBAND_SAMPLE_TYPE | PERF_SAMPLE_IP,
 		.sample_id_all = 1,
 		.disabled = 1,
@@ -54,7 +56,7 @@ static int aux_plan(struct source *source, struct failure *f _unused_)
 	if (source->parsed->kind != PP_SOURCE_AUX)
 		return -EOPNOTSUPP;
 	source->recorder = &recorder_aux;
-	recorder_aux_attr(source->parsed, &source->attr);
+	recorder_aux_attr(source->spec, source->parsed, &source->attr);
 	source->sample_type = source->attr.sample_type & ~(uint64_t)PERF_SAMPLE_IDENTIFIER;
 	source->spill_size = RECORD_SIZE;
 	source->missed = PP_MISSED_UNKNOWN; /* by the PMU */

@@ -174,7 +174,8 @@ extern const struct recorder recorder_probe;
 extern const struct recorder recorder_aux;
 
 /* The attributes of the perf event that traces into an AUX area; disabled. */
-void recorder_aux_attr(const struct pp_source *source, struct perf_event_attr *ret);
+void recorder_aux_attr(const struct pp_spec *spec, const struct pp_source *source,
+		       struct perf_event_attr *ret);
 
 /* Whether recorder_hot, if it can record this tracepoint, misses no more of its events on this
  * kernel than the generic one. */
