@@ -31,12 +31,13 @@ no_events() {
 	expect_eq "$(perfctl list --json)" "[]" "the list"
 }
 
+write_conf "CreateNamespaces=all"
 start_daemon
 cpus=$(getconf _NPROCESSORS_ONLN)
 
 # What perf's decoder of Intel PT is told; it would make nothing of the pattern.
 if [ "$pmu" = intel_pt ]; then
-	perfctl create a/trace -e $pmu// -m 4K >/dev/null
+	perfctl create a/trace -e $pmu// -m 64K >/dev/null
 	perfctl create a/switches -e sched:sched_switch -m 4K >/dev/null
 	traces >/dev/null
 	perf report -D -f --no-itrace -i "$SCRATCH/aux.data" >"$SCRATCH/report" 2>&1 || fail "perf report: exit $?"
@@ -46,7 +47,7 @@ if [ "$pmu" = intel_pt ]; then
 		'Time Mul[a-z]+ +[1-9]'; do
 		grep -qE "$line" "$SCRATCH/report" || fail "perf report does not say '$line': $(head -n 60 "$SCRATCH/report")"
 	done
-	expect_eq "$(grep -c 'PERF_RECORD_AUXTRACE size: 0x1000 ' "$SCRATCH/report")" "$cpus" "AUXTRACE records"
+	expect_eq "$(grep -c 'PERF_RECORD_AUXTRACE size: 0x10000 ' "$SCRATCH/report")" "$cpus" "AUXTRACE records"
 	perf script -f -i "$SCRATCH/aux.data" >/dev/null 2>"$SCRATCH/complaints" ||
 		fail "perf script: exit $?: $(cat "$SCRATCH/complaints")"
 	echo "perf's clock: $(grep -E 'Time |Cap Time' "$SCRATCH/report" | tr -s ' \n' ' ')"
@@ -87,11 +88,13 @@ no_events
 # ── sizes and wraps ──────────────────────────────────────────────────────────────────────
 
 total=0
-for size in 4 8 16 32 64 128 256 512 1024 2048; do
-	bytes=$((size * 1024 / 4 + 8)) # no portion ends where the area does
+for size in 64 128 256 512 1024 2048 4096 8192 16384 32768; do
+	wraps=$((size > 1024 ? 5 : 100))
+	# No portion ends where the area does.
+	bytes=$(((size > 1024 ? 1024 : size) * 1024 / 4 + 8))
 	for modulo in 0 1; do
 		perfctl create a/trace -e "$pmu/bytes=$bytes,interval=200,modulo=$modulo/" -m ${size}K >/dev/null
-		wait_until 60 has_wrapped a/trace $((size * 1024)) 50 || fail "$size KiB do not fill"
+		wait_until 60 has_wrapped a/trace $((size * 1024)) $wraps || fail "$size KiB do not fill"
 		for _ in 1 2 3; do
 			traces a/trace >"$SCRATCH/traces"
 			expect_eq "$(awk '{ print $2 }' "$SCRATCH/traces" | sort -u)" $((size * 1024)) "bytes of a trace"
@@ -233,7 +236,12 @@ expect_refusal "in use on CPU 0" perfctl create a/third -e $pmu/bytes=8/ --no-sh
 expect_eq "$(perfctl list --json | json_field name)" second "events after a refusal"
 perfctl delete a/second >/dev/null
 expect_refusal "is alone under its name" perfctl create a/x -e $pmu//,cpu-clock
-expect_refusal "takes no filter" perfctl create a/x -e $pmu// -c 100
+expect_refusal "takes no filter" perfctl create a/x -e $pmu// -F 100
+expect_refusal "less than 65536" perfctl create a/x -e $pmu// -m 32K
+expect_refusal "may not trace.* AuxTraces=" as_user perfctl create u/x -e $pmu//
+perfctl create a/slow -e $pmu// -c 100000 -m 64K >/dev/null
+expect_eq "$(perfctl show a/slow --json | json_field period)" 100000 "the period"
+perfctl delete a/slow >/dev/null
 expect_refusal "more than the 67108864" perfctl create a/x -e $pmu// -m 128M
 expect_refusal "does not trace it" perfctl create a/x -e $pmu/interval=1/
 expect_refusal "nothing can fire" perfctl trigger add a/x --on $pmu// --action notify

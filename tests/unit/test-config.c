@@ -86,6 +86,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->probers, POLICY_ROOT);
 	ck_assert_int_eq(c->programmers, POLICY_ROOT);
 	ck_assert_int_eq(c->stack_users, POLICY_ROOT);
+	ck_assert_int_eq(c->tracers, POLICY_ROOT);
 	ck_assert_uint_eq(c->n_namespaces, 0);
 	config_free(c);
 }
@@ -101,7 +102,7 @@ START_TEST(every_key)
 		       "MaxMemory=100M\nMaxMemoryPerNamespace=90M\nMaxMemoryPerUser=80M\n"
 		       "MaxCopies=70M\nShare=yes\nSideband=no\nMaxSideband=2M\n"
 		       "MaxBuffer=1M ; as an example\nCreateNamespaces=group\n"
-		       "Probes=all\nPrograms=group\nUserStacks=all\n"
+		       "Probes=all\nPrograms=group\nUserStacks=all\nAuxTraces=group\n"
 		       "[namespace one]\nOwner=1\nGroup=2\nMode=0664\nLive=nobody\n"
 		       "MaxMemory=60M\nMaxEvents=5\n"
 		       "[namespace two]\nLive=readers\n[namespace three]\nLive=owner\n"
@@ -130,6 +131,7 @@ START_TEST(every_key)
 	ck_assert_int_eq(c->probers, POLICY_ALL);
 	ck_assert_int_eq(c->programmers, POLICY_GROUP);
 	ck_assert_int_eq(c->stack_users, POLICY_ALL);
+	ck_assert_int_eq(c->tracers, POLICY_GROUP);
 	ck_assert_uint_eq(c->n_namespaces, 5);
 	ck_assert_str_eq(c->namespaces[0].name, "one");
 	ck_assert_uint_eq(c->namespaces[0].owner, 1);

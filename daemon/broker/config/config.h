@@ -45,10 +45,11 @@ struct config {
 	enum policy_who probers;
 	enum policy_who programmers;
 	enum policy_who stack_users;
-	bool share;	       /* share equal events, unless the request says otherwise */
-	bool keep_events;      /* when the daemon ends */
-	bool sideband;	       /* record names and maps of processes while anything records */
-	uint64_t max_sideband; /* bytes of sideband */
+	enum policy_who tracers; /* of AUX areas */
+	bool share;		 /* share equal events, unless the request says otherwise */
+	bool keep_events;	 /* when the daemon ends */
+	bool sideband;		 /* record names and maps of processes while anything records */
+	uint64_t max_sideband;	 /* bytes of sideband */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;
 };

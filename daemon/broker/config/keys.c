@@ -82,6 +82,7 @@ static const struct key of_daemon[] = {
 	{ "Probes", &key_word, DAEMON(probers), POLICY_ROOT, .words = who },
 	{ "Programs", &key_word, DAEMON(programmers), POLICY_ROOT, .words = who },
 	{ "UserStacks", &key_word, DAEMON(stack_users), POLICY_ROOT, .words = who },
+	{ "AuxTraces", &key_word, DAEMON(tracers), POLICY_ROOT, .words = who },
 };
 
 #define NAMESPACE(member) FIELD(config_namespace, member)

@@ -96,6 +96,22 @@ static bool may_have_stacks(struct request *req, const struct pp_msg_create_requ
 	return false;
 }
 
+/* It takes the PMU from everybody else, too. */
+static bool may_trace(struct request *req, const struct pp_spec *spec)
+{
+	const struct config *config = req->service->config;
+	const struct credentials *c = peer_credentials(req->peer);
+
+	if (!(spec->flags & PP_EVENT_AUX) || policy_may(c, config->tracers, config->ns_group))
+		return true;
+	refuse(req, EACCES,
+	       "User %u may not trace with '%.100s', because such traces show each branch or access of "
+	       "other users' programs and of the kernel, and keep others from the PMU; ask the "
+	       "administrator to create the event, or to set AuxTraces= in perfpersistd.conf.",
+	       c->uid, spec->event);
+	return false;
+}
+
 /* ── sharing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -316,6 +332,8 @@ bool request_resolve(struct request *req, const struct pp_msg_create_request *re
 		refuse(req, -r, "%s", sentence);
 		return false;
 	}
+	if (!may_trace(req, ret))
+		return false;
 	if (trigger && ret->flags & PP_EVENT_AUX) {
 		refuse(req, EINVAL,
 		       "'%.100s' traces into AUX areas and makes no records, so nothing can fire with "
