@@ -31,7 +31,9 @@ no_events() {
 	expect_eq "$(perfctl list --json)" "[]" "the list"
 }
 
-write_conf "CreateNamespaces=all"
+# The largest two traces at a time.
+write_conf "CreateNamespaces=all
+MaxCopies=66M"
 start_daemon
 cpus=$(getconf _NPROCESSORS_ONLN)
 
@@ -252,6 +254,12 @@ perfctl create a/trace -e $pmu// -m 4M >/dev/null
 	fail "AUX areas are not charged"
 expect_refusal "may not" as_user perfctl snapshot a/trace -o -
 perfctl delete a/trace >/dev/null
+
+stop_daemon
+write_conf "MaxCopies=1M"
+start_daemon
+expect_refusal "could never be copied.* MaxCopies=" perfctl create a/x -e $pmu// -m 1M
+no_events
 
 # Nothing is left: the module can be unloaded, which the kernel refuses while an event of it exists.
 stop_daemon

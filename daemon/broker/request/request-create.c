@@ -112,6 +112,20 @@ static bool may_trace(struct request *req, const struct pp_spec *spec)
 	return false;
 }
 
+static bool can_be_copied(struct request *req, const struct pp_spec *spec)
+{
+	uint64_t most = req->service->config->max_copies;
+
+	if (!(spec->flags & PP_EVENT_AUX) || pp_aux_copy_size(spec->data_size) <= most)
+		return true;
+	refuse(req, EDQUOT,
+	       "An AUX area of %" PRIu64
+	       " bytes could never be copied for a reader, who may have %" PRIu64
+	       " bytes of copies; ask for less (-m), or have MaxCopies= raised.",
+	       spec->data_size, most);
+	return false;
+}
+
 /* ── sharing ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -332,7 +346,7 @@ bool request_resolve(struct request *req, const struct pp_msg_create_request *re
 		refuse(req, -r, "%s", sentence);
 		return false;
 	}
-	if (!may_trace(req, ret))
+	if (!may_trace(req, ret) || !can_be_copied(req, ret))
 		return false;
 	if (trigger && ret->flags & PP_EVENT_AUX) {
 		refuse(req, EINVAL,
