@@ -103,9 +103,7 @@ static size_t fill_intel_pt(const struct perfpersist_perfdata *d,
 	return n;
 }
 
-/* perf's decoders, by the names of PMUs, and what it wants to know beside the PMU's number.
- * Decoders that it wants to tell more than we know (CoreSight) are not here: perf lists such traces
- * and decodes none. */
+/* perf's decoders, by the names of PMUs, and what they want to know beside the PMU's number. */
 static const struct decoder {
 	const char *pmu; /* or what its name begins with */
 	enum perf_file_auxtrace type;

@@ -2,7 +2,11 @@
 /* Asks for traces. See take-traces.h. */
 #include "client/perfctl/events/take-traces.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
@@ -18,16 +22,34 @@ void taken_traces_done(struct taken_traces *t)
 	free(t->of_events);
 }
 
+/* The daemon's copy is charged until it is closed, and those of all CPUs can be more than a user may have. */
+static int copy_of(int fd)
+{
+	const char *folder = getenv("TMPDIR") ?: "/tmp";
+	_cleanup_close_ int copy = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat st;
+	ssize_t n = 1;
+
+	if (copy < 0)
+		copy = memfd_create("perfctl-trace", MFD_CLOEXEC);
+	if (copy < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	for (off_t at = 0; n > 0 && at < st.st_size;)
+		n = sendfile(copy, fd, &at, (size_t)(st.st_size - at));
+	return n < 0 ? -errno : TAKE_FD(copy);
+}
+
+/* Closes fd. */
 static int keep(struct event_traces *e, int fd)
 {
-	int *more = reallocarray(e->fds, e->n + 1, sizeof(*more));
+	int *more = reallocarray(e->fds, e->n + 1, sizeof(*more)),
+	    copy = more ? copy_of(fd) : -ENOMEM;
 
-	if (!more) {
-		close_fd(fd);
-		return -ENOMEM;
-	}
-	e->fds = more;
-	more[e->n++] = fd;
+	e->fds = more ?: e->fds;
+	close_fd(fd);
+	if (copy < 0)
+		return copy;
+	e->fds[e->n++] = copy;
 	return 0;
 }
 
@@ -91,12 +113,14 @@ int take_traces(struct perfpersist *p, const struct chosen *events, const struct
 	return r;
 }
 
-int put_traces(const struct taken_traces *t, size_t event, struct perfpersist_perfdata *data,
-	       int number)
+void put_traces(const struct taken_traces *t, size_t event, struct perfpersist_perfdata *data,
+		int number)
 {
-	int r = 0;
+	int r;
 
-	for (uint32_t k = 0; t->of_events && r >= 0 && k < t->of_events[event].n; k++)
+	for (uint32_t k = 0; t->of_events && k < t->of_events[event].n; k++) {
 		r = perfpersist_perfdata_auxtrace(data, number, t->of_events[event].fds[k]);
-	return r;
+		if (r < 0)
+			complain("%s; that trace is left out", perfpersist_error(NULL));
+	}
 }

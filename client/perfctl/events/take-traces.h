@@ -19,7 +19,7 @@ struct taken_traces {
 int take_traces(struct perfpersist *p, const struct chosen *events, const struct selection *s,
 		struct taken_traces *ret);
 
-/* Those of an event, which has this number in the file. */
-int put_traces(const struct taken_traces *t, size_t event, struct perfpersist_perfdata *data,
-	       int number);
+/* Those of an event, which has this number in the file. One that is damaged is left out, and said. */
+void put_traces(const struct taken_traces *t, size_t event, struct perfpersist_perfdata *data,
+		int number);
 void taken_traces_done(struct taken_traces *t);

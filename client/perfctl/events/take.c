@@ -70,7 +70,7 @@ static int begin_file(struct taking *t, int fd, bool pipe)
 	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++) {
 		r = t->numbers[i] = perfpersist_perfdata_event(t->data, t->chosen.events[i]);
 		if (r >= 0)
-			r = put_traces(&t->traces, i, t->data, t->numbers[i]);
+			put_traces(&t->traces, i, t->data, t->numbers[i]);
 	}
 	return r < 0 ? r : 0;
 }
