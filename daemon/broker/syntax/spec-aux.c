@@ -7,10 +7,11 @@
 #include "daemon/broker/syntax/spec-pmu.h"
 #include "daemon/text.h"
 
-/* The kernel says of no PMU that it traces so, before an area is mapped. Each of these overwrites its area. */
+/* The kernel says of no PMU that it traces so, before an area is mapped. Each of these overwrites its area. cs_etm is
+ * not among them: it writes an area only when the last of all CPUs stops, and takes its opener for alive. */
 bool pmu_has_aux(const char *name)
 {
-	static const char *const globs[] = { "intel_pt", "intel_bts", "arm_spe_*", "cs_etm" };
+	static const char *const globs[] = { "intel_pt", "intel_bts", "arm_spe_*" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
 		if (pp_glob_match(globs[i], name))
