@@ -72,14 +72,20 @@ static bool is_sound(const struct server *s, size_t size)
 static int put_areas(struct server *s)
 {
 	const struct pp_keep_request *q = &s->request;
-	int r = q->event && q->n_cpus && q->what <= 1 ? 0 : -EINVAL;
+	int result = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < q->n_cpus; i++) {
-		r = areas_put(&s->areas, q->event, &q->cpus[i], q->aux_size, q->what, s->fds.fd[i]);
+	if (!q->event || !q->n_cpus || q->what > 1)
+		return -EINVAL;
+	for (uint32_t i = 0; i < q->n_cpus; i++) {
+		int r = areas_put(&s->areas, q->event, &q->cpus[i], q->aux_size, q->what,
+				  s->fds.fd[i]);
+
 		if (r >= 0)
 			s->fds.fd[i] = -EBADF;
+		else if (!result)
+			result = r; /* the others trace all the same */
 	}
-	return r;
+	return result;
 }
 
 static int carry_out_of_areas(struct server *s, int *ret_fd)

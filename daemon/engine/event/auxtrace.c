@@ -93,7 +93,8 @@ int auxtrace_open(uint64_t id, const struct pp_cpumask *cpus, struct pp_cpumask 
 	struct pp_cpumask there, opened = {};
 	struct perf_event_attr attr;
 	struct pp_event event;
-	int r = read_event(id, &event, &parsed, f);
+	unsigned failed_on = 0;
+	int r = read_event(id, &event, &parsed, f), failed = 0;
 
 	if (r < 0)
 		return r;
@@ -107,11 +108,18 @@ int auxtrace_open(uint64_t id, const struct pp_cpumask *cpus, struct pp_cpumask 
 
 		if (fd == -ENODEV)
 			continue; /* not there, or went offline meanwhile */
+		if (fd < 0 && !failed) {
+			failed = fd;
+			failed_on = cpu;
+		}
 		if (fd < 0)
-			return open_failure(&event, cpu, fd, f);
+			continue;
 		fds.fd[fds.n++] = fd;
 		pp_cpumask_set(&opened, cpu);
 	}
+	/* One CPU that another tool has keeps no other from tracing: the next order is for it alone. */
+	if (failed && fds.n == 0)
+		return open_failure(&event, failed_on, failed, f);
 	*ret_cpus = opened;
 	*ret_fds = fds;
 	fds.n = 0;
