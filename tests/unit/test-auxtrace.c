@@ -6,6 +6,8 @@
  */
 #include "fake-keeper.h"
 #include "needs.h"
+#include "daemon/broker/lifecycle/orders-internal.h"
+#include "proto/clock.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -262,7 +264,7 @@ START_TEST(cpu_goes_and_comes)
 	auxtrace_continue(&b.auxtrace);
 	broker_until(&b, k.asked[PP_KEEP_AREAS] == 4);
 	broker_settle(&b);
-	ck_assert_str_eq(k.did, "put1:3 put2:3");
+	ck_assert_str_eq(k.did, "drop1:3 drop2:3 put1:3 put2:3");
 	ck_assert_uint_eq(b.engine.aux, 4);
 }
 END_TEST
@@ -425,6 +427,25 @@ START_TEST(engine_refuses)
 }
 END_TEST
 
+/* Who waits is told when the engine stays away. */
+START_TEST(engine_stays_away)
+{
+	begin(1);
+	fake_wait(&b.engine, true);
+	auxtrace_went(&b.auxtrace, 3);
+	wait_for(1);
+	ck_assert_int_lt(answer, 0);
+	b.lifecycle.orders->patient = false;
+	auxtrace_continue(&b.auxtrace);
+	ck_assert_int_eq(answer, EAGAIN);
+	ck_assert(was_there);
+	b.lifecycle.orders->patient = true;
+	fake_wait(&b.engine, false);
+	broker_until(&b, k.asked[PP_KEEP_AREAS] == 2);
+	broker_settle(&b);
+}
+END_TEST
+
 /* The engine says of a CPU that it is offline: the others trace, and there is no order without an end. */
 START_TEST(engine_knows_better)
 {
@@ -533,7 +554,7 @@ START_TEST(orders_come_first)
 	keeper_hold(&k, false);
 	ck_assert_int_eq(client_receive(&member), 0);
 	broker_until(&b, k.asked[PP_KEEP_AREAS] == 3);
-	ck_assert_str_eq(k.did, "take1:0 take1:1 put1:3 take1:2");
+	ck_assert_str_eq(k.did, "take1:0 drop1:3 take1:1 put1:3 take1:2");
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_int_eq(client_receive(&team), 0);
 }
@@ -566,6 +587,9 @@ START_TEST(rests)
 	broker_until(&b, k.connections == 2 && b.auxtrace.known);
 	broker_settle(&b);
 	ck_assert_uint_eq(held_area(1, 0)->rests_until, far);
+	auxtrace_retry(&b.auxtrace);
+	broker_until(&b, k.n_areas == 4);
+	broker_settle(&b);
 	k.did[0] = '\0';
 	send_take(&root, 0);
 	ck_assert_int_eq(take(&team, 1), 0);
@@ -573,6 +597,23 @@ START_TEST(rests)
 	held_area(1, 0)->rests_until = 0;
 	auxtrace_continue(&b.auxtrace);
 	ck_assert_int_eq(client_receive(&root), 0);
+}
+END_TEST
+
+/* A request can wait while the keeper reads tasks: the area rests for the copy's time. */
+START_TEST(rests_are_short)
+{
+	uint64_t now;
+
+	begin(1);
+	keeper_hold(&k, true);
+	send_take(&root, 0);
+	broker_settle(&b);
+	now = pp_clock_ns(CLOCK_MONOTONIC);
+	b.auxtrace.asked = now - 150 * 1000000000ULL;
+	keeper_hold(&k, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_uint_lt(held_area(1, 0)->rests_until, now + 60 * 1000000000ULL);
 }
 END_TEST
 
@@ -653,11 +694,13 @@ int main(void)
 	tcase_add_test(t, event_goes_with_the_engine);
 	tcase_add_test(t, engine_refuses);
 	tcase_add_test(t, engine_knows_better);
+	tcase_add_test(t, engine_stays_away);
 	tcase_add_test(t, keeper_refuses);
 	tcase_add_test(t, copies);
 	tcase_add_test(t, room_comes_first);
 	tcase_add_test(t, orders_come_first);
 	tcase_add_test(t, rests);
+	tcase_add_test(t, rests_are_short);
 	tcase_add_test(t, keeper_is_busy);
 	suite_add_tcase(s, t);
 	return run_suite(s);

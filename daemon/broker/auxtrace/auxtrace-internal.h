@@ -27,6 +27,9 @@ struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin);
 /* Whether the event has its area on each online CPU with a ring. */
 bool auxtrace_is_complete(const struct auxtrace *a, const struct event *e);
 
+/* An area that is held where another is wanted, since its CPU was away. NULL: none, or nothing can be ordered now. */
+const struct pp_keep_area *auxtrace_stale(const struct auxtrace *a);
+
 /* Orders the perf events of the first event that lacks areas. Whether the engine has an order. */
 bool auxtrace_order(struct auxtrace *a);
 

@@ -36,6 +36,18 @@ static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint6
 	return held && !held->dead && held->is.generation == generation;
 }
 
+/* Whether perf events on it live, and the generation of those that are opened now. Without an account the broker is told
+ * of CPUs that go (auxtrace_went()). */
+static bool is_there(int account, unsigned cpu, uint64_t *ret)
+{
+	struct pp_cpu_state state = {};
+
+	if (account >= 0 && (tree_cpus_read(account, cpu, &state) < 0 || state.away))
+		return false;
+	*ret = state.generation;
+	return true;
+}
+
 /* The keeper does nothing else while it maps them: no more than it also copies in one go. */
 static uint32_t page_max(const struct event *e)
 {
@@ -53,14 +65,15 @@ static bool find_missing(const struct auxtrace *a, const struct event *e, struct
 
 	*cpus = (struct pp_cpumask){};
 	*n = 0;
+	if (account < 0 && account != -ENOENT)
+		return false; /* nobody knows just now */
 	PP_CPUMASK_FOREACH(cpu, &e->truth.rings)
 	{
 		uint64_t generation;
 
-		if (!pp_cpumask_test(a->online, cpu) || *n == max)
-			continue;
-		generation = tree_cpus_generation(account, cpu);
-		if (holds(a, e->truth.origin, cpu, generation))
+		if (!pp_cpumask_test(a->online, cpu) || *n == max ||
+		    !is_there(account, cpu, &generation) ||
+		    holds(a, e->truth.origin, cpu, generation))
 			continue;
 		page[(*n)++] = (struct pp_keep_cpu){ .cpu = cpu, .generation = generation };
 		pp_cpumask_set(cpus, cpu);
@@ -84,7 +97,7 @@ void auxtrace_refused(struct auxtrace *a, uint64_t id, int error, const char *se
 	struct event *e = registry_by_id(&a->lifecycle->registry, id);
 
 	/* Who has just created it is told, and need not read the log. */
-	if (e && e->aux_error != error && !aux_waits_for(a, id))
+	if (e && e->aux_error != error && error != ENODEV && !aux_waits_for(a, id))
 		log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
 			  "%s/%s (id %" PRIu64 ") does not trace on all its CPUs; this is tried "
 			  "again: %s",
@@ -108,6 +121,19 @@ static void keep_those(struct auxtrace *a, const struct pp_cpumask *cpus)
 	a->n_page = n;
 }
 
+/* Whether CPUs went after they were asked for: which of their perf events live is unknown then. */
+static bool went_meanwhile(const struct auxtrace *a)
+{
+	_cleanup_close_ int account = tree_cpus_open(a->registry);
+	uint64_t generation;
+
+	for (uint32_t i = 0; i < a->n_page; i++)
+		if (!is_there(account, a->page[i].cpu, &generation) ||
+		    generation != a->page[i].generation)
+			return true;
+	return false;
+}
+
 static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 {
 	struct auxtrace *a = (struct auxtrace *)waiter;
@@ -121,11 +147,11 @@ static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 			auxtrace_refused(a, a->about, outcome->error, outcome->sentence);
 		return;
 	}
-	if (a->ordered_on != a->connection) {
+	keep_those(a, outcome->cpus);
+	if (a->ordered_on != a->connection || went_meanwhile(a)) {
 		pp_fds_close(&a->fds);
 		return;
 	}
-	keep_those(a, outcome->cpus);
 	if (a->n_page == 0)
 		auxtrace_refused(a, a->about, ENODEV,
 				 "The CPUs that it is to trace on are offline again.");
@@ -146,6 +172,28 @@ static bool order(struct auxtrace *a, struct event *e)
 	if (r < 0)
 		a->ordering = false;
 	return r >= 0;
+}
+
+const struct pp_keep_area *auxtrace_stale(const struct auxtrace *a)
+{
+	const struct registry *r = &a->lifecycle->registry;
+	struct pp_keep_cpu page[PP_KEEP_CPUS];
+	const struct held_area *held;
+	struct pp_cpumask cpus;
+	uint32_t n;
+
+	if (a->ordering || !orders_is_up(a->lifecycle->orders))
+		return NULL;
+	for (size_t i = 0; i < r->n_settled; i++) {
+		const struct event *e = r->by_id[i];
+
+		if (!owns_areas(e) || e->aux_refused || !find_missing(a, e, &cpus, page, &n))
+			continue;
+		for (uint32_t k = 0; k < n; k++)
+			if ((held = aux_held_find(a, e->truth.origin, page[k].cpu)))
+				return &held->is;
+	}
+	return NULL;
 }
 
 bool auxtrace_order(struct auxtrace *a)

@@ -13,6 +13,8 @@
 
 /* After a copy an area is left alone for so many times as long as that took. */
 #define REST 7
+/* ns: no copy takes longer, but it can wait while the keeper reads tasks. */
+#define COPY_MAX 1000000000ULL
 
 static struct held_area *find_area(const struct auxtrace *a, const struct aux_taking *taking)
 {
@@ -110,7 +112,7 @@ void aux_takings_answered(struct auxtrace *a, const struct pp_keep_answer *answe
 	if (!taking)
 		return;
 	if (area)
-		area->rests_until = now + REST * (now - a->asked);
+		area->rests_until = now + REST * MIN(now - a->asked, COPY_MAX);
 	if (fds->n != due || (due && !answer->size)) {
 		log_error("The keeper sent a trace without a file, or a file without a trace.");
 		taking->done(taking, -EAGAIN, -EBADF, 0);

@@ -22,6 +22,10 @@ static const char no_keeper[] =
 	"The keeper, which holds the areas that the PMU traces into, did not answer or is not running; "
 	"look at the daemon's log, and try again.";
 
+static const char no_engine[] =
+	"The engine, which opens the perf events of AUX areas, is not running just now; look at its log, and try "
+	"again.";
+
 static bool is_wanted(const struct auxtrace *a)
 {
 	const struct registry *r = &a->lifecycle->registry;
@@ -174,6 +178,16 @@ static bool correct(struct auxtrace *a)
 		}
 	}
 	return false;
+}
+
+/* What is missing has to be opened anew, which a PMU that traces for one at a time refuses while we hold it. */
+static bool drop_stale(struct auxtrace *a)
+{
+	const struct pp_keep_area *area = auxtrace_stale(a);
+
+	if (area)
+		ask_drop(a, area);
+	return area != NULL;
 }
 
 /* The kernel stops an event for good whose PMU finds no room or faults, and tells nobody whom we
@@ -343,7 +357,7 @@ static void keep(struct auxtrace *a)
 		ask_held(a);
 	else if (a->fds.n > 0 && hand_over(a))
 		return;
-	else if (!correct(a) && !restate(a))
+	else if (!correct(a) && !restate(a) && !drop_stale(a))
 		go_on(a);
 }
 
@@ -358,6 +372,8 @@ void auxtrace_continue(struct auxtrace *a)
 		keep(a);
 	else
 		aux_takings_end(a, -ENODATA);
+	if (!orders_is_patient(a->lifecycle->orders))
+		aux_waits_end(a, 0, EAGAIN, no_engine);
 	aux_waits_check(a);
 	a->stepping = false;
 }

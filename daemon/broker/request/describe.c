@@ -90,17 +90,19 @@ void event_describe(const struct event *e, const struct tree_stat *stat, struct 
 	format_cpus(e, &t->rings, ret->cpus);
 }
 
-static bool lacks_areas(const struct lifecycle *l, const struct event *e, struct pp_cpumask *ret,
-			int *ret_error)
+static bool lacks_areas(const struct lifecycle *l, const struct event *e,
+			const struct pp_cpumask *online, struct pp_cpumask *ret, int *ret_error)
 {
 	const struct event *owner =
 		e->truth.shares ? registry_by_id(&l->registry, e->truth.shares) : e;
+	uint64_t some = 0;
 
 	if (!owner || !owner->aux_error)
 		return false;
-	*ret = owner->aux_lacks;
+	for (size_t i = 0; i < ARRAY_SIZE(ret->bits); i++)
+		some |= ret->bits[i] = owner->aux_lacks.bits[i] & online->bits[i];
 	*ret_error = owner->aux_error;
-	return true;
+	return some;
 }
 
 void event_describe_cpus(const struct lifecycle *l, const struct event *e,
@@ -112,7 +114,7 @@ void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
 		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
 	format_cpus(e, &cpus, ret->away);
-	if (!missing_rings_of(l, e, online, &cpus, &r) && !lacks_areas(l, e, &cpus, &r))
+	if (!missing_rings_of(l, e, online, &cpus, &r) && !lacks_areas(l, e, online, &cpus, &r))
 		return;
 	format_cpus(e, &cpus, ret->lacking);
 	ret->lacking_error = r;

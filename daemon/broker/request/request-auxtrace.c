@@ -90,6 +90,12 @@ void request_auxtrace(struct request *r, const struct pp_msg_auxtrace_request *r
 	struct pp_msg_auxtrace_reply reply;
 	struct asking_auxtrace *a;
 
+	if (request->reserved) {
+		refuse(r, EINVAL,
+		       "The request has fields that this daemon (" PP_VERSION
+		       ") does not know; use a client of its version.");
+		return;
+	}
 	if (!e || !request_is_made(r, e) || !find_cpu(r, e, request->first, &reply))
 		return;
 	if (request_has_opening(r) || request_has_asking(r)) {

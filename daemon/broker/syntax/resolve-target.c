@@ -92,6 +92,12 @@ static int refuse_other(struct draft *d, const struct pp_source *other)
 	else
 		snprintf(filter, sizeof(filter), "%s == %u",
 			 t->kind == PP_TARGET_PROCESS ? "PID" : "TID", t->pid);
+	if (other->kind == PP_SOURCE_AUX)
+		return refuse(
+			d, -EOPNOTSUPP,
+			"'%.100s' traces into an AUX area of each CPU, whatever runs there; leave out "
+			"the task or cgroup, and select when you read it.",
+			other->text);
 	return refuse(d, -EOPNOTSUPP,
 		      "'%.100s' does not count: the kernel runs a program there for all tasks, so "
 		      "binding it to one would make it no cheaper, and nothing is inherited; use "
