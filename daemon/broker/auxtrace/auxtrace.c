@@ -394,7 +394,7 @@ void auxtrace_retry(struct auxtrace *a)
 }
 
 /* Where the kernel keeps an account, the generation tells it, and in time. The keeper keeps the area:
- * the trace in it can be read until there is another. */
+ * the trace in it can be read until another is asked for. */
 void auxtrace_went(struct auxtrace *a, unsigned cpu)
 {
 	_cleanup_close_ int account = tree_cpus_open(a->registry);
