@@ -29,7 +29,7 @@ for file in README.md ARCHITECTURE.md docs/*.md; do
 		[ -z "$target" ] || path=$(dirname "$file")/$target
 		if [ ! -f "$path" ]; then
 			fail "$file: there is no $target"
-		elif [[ $link == *'#'* ]] && ! anchors "$path" | grep -qxF "${link#*#}"; then
+		elif [[ $link == *'#'* ]] && ! grep -qxF "${link#*#}" < <(anchors "$path"); then
 			fail "$file: $path has no heading ${link#*#}"
 		fi
 	done < <(grep -oE '\]\([^)]+\)' "$file" | sed 's/^](//; s/)$//' | grep -v '://')
@@ -82,7 +82,7 @@ if command -v journalctl >/dev/null; then
 	cp $CATALOG "$dir/usr/lib/systemd/catalog/"
 	journalctl --root="$dir" --update-catalog 2>"$dir/said" || fail "journalctl: $(<"$dir/said")"
 	for id in $ids; do
-		journalctl --root="$dir" --dump-catalog "$id" 2>/dev/null | grep -q '^Subject:' || fail "journalctl finds no text for $id"
+		grep -q '^Subject:' < <(journalctl --root="$dir" --dump-catalog "$id" 2>/dev/null) || fail "journalctl finds no text for $id"
 	done
 fi
 echo "$(wc -l <<<"$ids") MESSAGE_IDs, $links links; the programs say: $(<"$dir/stderr")"

@@ -44,7 +44,7 @@ for file in conf/presets/*.conf; do
 	line "$file" 5 History 65
 	# One whose trigger has the default buffer, of 64K, does not say so.
 	if memory=$(mebibytes "$file"); then
-		sed -n 4p "$file" | grep -qF "Cost: $memory MiB " || wrong "$file:4: its buffers are $memory MiB on each CPU"
+		grep -qF "Cost: $memory MiB " < <(sed -n 4p "$file") || wrong "$file:4: its buffers are $memory MiB on each CPU"
 	elif ! grep -q '^\[trigger' "$file"; then
 		wrong "$file: a section has no Buffer=, which people choose by"
 	fi

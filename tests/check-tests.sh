@@ -47,5 +47,10 @@ lost=$(diff <(sort -u <<<"$files") <(sort -u <<<"$names") | grep '^[<>]')
 around=$(grep -l '<check\.h>' tests/unit/* | grep -v /needs.h)
 [ -z "$around" ] || wrong 'includes <check.h> rather than "tests/unit/needs.h":' "$around"
 
+# grep -q ends at the first match. A command that has more to say then dies of the closed pipe, and with it, by pipefail,
+# the condition.
+piped=$(grep -rnE '[^|]\| *grep -[a-zA-Z]*q' tests --include='*.sh' | grep -v '^tests/check-tests\.sh:')
+[ -z "$piped" ] || wrong "pipes into grep -q; write grep -q TEXT < <(COMMAND):" "$piped"
+
 [ $status -eq 0 ] && echo "$(wc -l <<<"$files") tests, each in its tier"
 exit $status

@@ -202,7 +202,7 @@ perfctl delete --all >/dev/null
 online "${cpus[0]}"
 say offline "$last"
 cpu_is() {
-	tail -n 1 "$SCRATCH/watched" | grep -q "\"cpu-$1\""
+	grep -q "\"cpu-$1\"" < <(tail -n 1 "$SCRATCH/watched")
 }
 wait_until 10 cpu_is offline || tail -n 3 "$SCRATCH/watched"
 nothing_is_charged() {

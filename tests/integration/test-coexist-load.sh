@@ -31,7 +31,7 @@ undisturbed() {
 		disturbed=
 		"$@" &
 		pid=$!
-		while jobs -rp | grep -qx "$pid"; do
+		while grep -qx "$pid" < <(jobs -rp); do
 			! others || disturbed=1
 			sleep 0.1
 		done

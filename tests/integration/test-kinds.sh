@@ -126,7 +126,7 @@ fi
 # made_or_refused EVENT REGEX: an event that perf can count here can be created, or cannot
 # interrupt. (perf record cannot tell: it replaces cycles by cpu-clock.)
 made_or_refused() {
-	if perf stat -x ';' -e "$1" true 2>&1 | grep -q '^[0-9]' && create x "$1"; then
+	if grep -q '^[0-9]' < <(perf stat -x ';' -e "$1" true 2>&1) && create x "$1"; then
 		perfctl delete k/x >/dev/null
 		echo "  made: $1"
 	else

@@ -15,7 +15,7 @@ complaints() {
 		grep -vE '^(Warning:|Processed [0-9]+ samples and lost [0-9.]+%!|)$' || true
 	else
 		cat
-	fi | if perfctl ping | grep -q 'lost 0'; then
+	fi | if grep -q 'lost 0' < <(perfctl ping); then
 		cat
 	else
 		grep -vE '^(Warning:|Processed [0-9]+ events and lost [0-9]+ chunks!|Check IO/CPU overload!|)$' || true
@@ -108,7 +108,7 @@ for kind in $(length mixed "tracepoints samples mixed"); do
 	shows "^# hostname : $(uname -n)" "the header of $kind"
 	shows "^# nrcpus avail : $(getconf _NPROCESSORS_CONF)" "the header of $kind"
 	shows '^# clockid: monotonic' "the header of $kind"
-	if perf data convert --help 2>&1 | grep -q to-json; then
+	if grep -q to-json < <(perf data convert --help 2>&1); then
 		rm -f "$SCRATCH/json"
 		expect_ok perf data convert --to-json "$SCRATCH/json" -i "$file"
 		expect_match "$OUT" '^\[ perf data convert: Converted [^:]*
@@ -193,7 +193,7 @@ expect_eq "$(samples "$SCRATCH/last.data")" 0 "records of the last moment, long 
 expect_match "$OUT" $'(^|\n)0 records of 1 event'
 quiet perf script -i "$SCRATCH/last.data" -F comm
 snapshot cpu team/calls -C 0
-perf script -i "$SCRATCH/cpu.data" -F cpu | sort -u | grep -qx ' *\[000\] *' || fail "no record of CPU 0"
+grep -qx ' *\[000\] *' < <(perf script -i "$SCRATCH/cpu.data" -F cpu) || fail "no record of CPU 0"
 expect_eq "$(perf script -i "$SCRATCH/cpu.data" -F cpu | sort -u | wc -l)" 1 "CPUs with -C 0"
 snapshot pid team/calls --pid "$burner,$$"
 expect_eq "$(perf script -i "$SCRATCH/all.data" -F pid | grep -cwE "$burner|$$" || true)" \

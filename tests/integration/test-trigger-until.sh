@@ -156,7 +156,7 @@ unkept=$(trigger_field full unkept)
 unfired=$((MUST - GOT - unkept))
 [ $((unfired <= 0 && unfired + MAY >= 0)) = 1 ] ||
 	fail "$GOT fired, $unkept had no room, of $MUST and $MAY at the limit"
-perfctl trigger list | grep -qE "full .* $unkept +" || fail "the list does not show $unkept without room"
+grep -qE "full .* $unkept +" < <(perfctl trigger list) || fail "the list does not show $unkept without room"
 echo "$MANY at once: $GOT fired, $unkept found no room, and are counted"
 
 end_witness full

@@ -75,7 +75,7 @@ restarted() {
 }
 
 logged() {
-	journalctl --unit perfpersistd --output cat | grep -q "$1"
+	grep -q "$1" < <(journalctl --unit perfpersistd --output cat)
 }
 
 ids() {

@@ -29,7 +29,7 @@ expect_ok systemctl start rasdaemon
 wait_until 60 grep -q 1 $ras/events/mce/mce_record/enable
 # listens: its readers have opened the buffers.
 listens() {
-	journalctl --unit rasdaemon --output cat | grep -q 'Listening to events for cpus'
+	grep -q 'Listening to events for cpus' < <(journalctl --unit rasdaemon --output cat)
 }
 wait_until 60 listens || fail "rasdaemon does not listen: $(journalctl --unit rasdaemon --output cat)"
 

@@ -140,7 +140,7 @@ echo "perf_event_paranoid is 3: a member of the group reads and may not delete, 
 section trigger
 expect_ok perfctl create tour/target -e raw_syscalls:sys_enter -m 64K
 expect_ok perfctl trigger add tour/exec --on sched:sched_process_exec --filter 'filename ~ "*/true"' target
-is_armed() { perfctl trigger list tour | grep -q '1 of 1'; }
+is_armed() { grep -q "1 of 1" < <(perfctl trigger list tour); }
 wait_until 60 is_armed
 /bin/true
 # On the other CPU a program may have been on its way.
@@ -148,7 +148,7 @@ newest_where_it_fired() {
 	awk '{ match($0, /\[[0-9]+\]/); cpu = substr($0, RSTART, RLENGTH); last[cpu] = $0 }
 		/sched_process_exec.*\/true/ { fired = cpu } END { print last[fired] }'
 }
-is_written() { perfctl snapshots list --json | grep -q '"trigger":"exec"'; }
+is_written() { grep -q '"trigger":"exec"' < <(perfctl snapshots list --json); }
 wait_until 120 is_written
 expect_match "$(as member perfctl snapshots list)" "tour/exec +1 +true" "what a member sees"
 refused 4 "its group may" stranger perfctl snapshots list
