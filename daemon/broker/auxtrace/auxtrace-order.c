@@ -96,7 +96,7 @@ void auxtrace_refused(struct auxtrace *a, uint64_t id, int error, const char *se
 {
 	struct event *e = registry_by_id(&a->lifecycle->registry, id);
 
-	/* Who has just created it is told, and need not read the log. */
+	/* Its creator is told, and need not read the log. */
 	if (e && e->aux_error != error && error != ENODEV && !aux_waits_for(a, id))
 		log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
 			  "%s/%s (id %" PRIu64 ") does not trace on all its CPUs; this is tried "
