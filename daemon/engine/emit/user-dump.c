@@ -42,9 +42,10 @@ static void emit_stack_pointer(struct emitter *e, struct emit_labels *none)
 		return;
 	}
 	emit_call(e, BPF_FUNC_get_current_task_btf);
-	emit_load(e, 8, R1, R0, mm);
-	emit_later(e, none, emit_jump_imm(e, BPF_JEQ, R1, 0));
-	emit_regs(e);
+	emit_mov(e, R1, R0);
+	emit_load(e, 8, R2, R1, mm);
+	emit_later(e, none, emit_jump_imm(e, BPF_JEQ, R2, 0));
+	emit_call(e, BPF_FUNC_task_pt_regs);
 	emit_load(e, USER_REGS_MODE_BYTES, R1, R0, PLACE(USER_REGS_MODE));
 	emit_alu_imm(e, BPF_AND, R1, USER_REGS_MODE_MASK);
 	emit_later(e, none, emit_jump_imm(e, BPF_JNE, R1, USER_REGS_MODE_USER));

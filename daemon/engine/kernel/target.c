@@ -133,6 +133,11 @@ static int read_threads(const struct pp_msg_target *t, pid_t **v, size_t *n)
 	return r < 0 ? r : *n ? 0 : -ESRCH;
 }
 
+bool target_has_thread(const pid_t *v, size_t n, pid_t tid)
+{
+	return bsearch(&tid, v, n, sizeof(*v), by_number);
+}
+
 int target_threads(const struct pp_msg_target *t, pid_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ pid_t *v = NULL;

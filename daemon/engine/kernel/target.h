@@ -30,3 +30,6 @@ bool target_has_ended(const struct pp_msg_target *t);
 
 /* The numbers of its present threads, ascending; *ret is for free(3). A thread's is its own. -ESRCH; -ENOMEM; -errno. */
 int target_threads(const struct pp_msg_target *t, pid_t **ret, size_t *ret_n);
+
+/* Whether it is one of these. */
+bool target_has_thread(const pid_t *v, size_t n, pid_t tid);

@@ -20,16 +20,9 @@ static void threads_done(struct threads *t)
 	free(t->v);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool has(const struct threads *t, pid_t tid)
 {
-	return bsearch(&tid, t->v, t->n, sizeof(*t->v), by_number);
+	return target_has_thread(t->v, t->n, tid);
 }
 
 /* "process 12" */
