@@ -24,6 +24,29 @@ int perf_open_at(struct perf_event_attr *attr, const struct perf_place *at)
 	return fd < 0 ? -errno : fd;
 }
 
+void perf_source_attr(const struct pp_source *source, struct perf_event_attr *ret)
+{
+	/* A breakpoint's address and length are the words config1 and config2. */
+	*ret = (struct perf_event_attr){
+		.type = source->type,
+		.size = sizeof(*ret),
+		.config = source->config,
+		.bp_type = source->bp_type,
+		.config1 = source->config1,
+		.config2 = source->config2,
+		.disabled = 1,
+		.exclude_user = !!(source->exclude & PP_EXCLUDE_USER),
+		.exclude_kernel = !!(source->exclude & PP_EXCLUDE_KERNEL),
+		.exclude_hv = !!(source->exclude & PP_EXCLUDE_HV),
+		.exclude_host = !!(source->exclude & PP_EXCLUDE_HOST),
+		.exclude_guest = !!(source->exclude & PP_EXCLUDE_GUEST),
+		.exclude_idle = !!(source->exclude & PP_EXCLUDE_IDLE),
+		.precise_ip = source->precise_ip,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
 void perf_tracepoint_attr(const struct tracepoint *tp, struct perf_event_attr *ret)
 {
 	*ret = (struct perf_event_attr){

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "daemon/engine/kernel/tracefs.h"
+#include "daemon/order.h"
 
 /* Where a perf event counts. */
 struct perf_place {
@@ -20,6 +21,9 @@ int perf_open_at(struct perf_event_attr *attr, const struct perf_place *at);
 
 /* Opens the event on one CPU, for all processes. Returns the fd or -errno. */
 int perf_open(struct perf_event_attr *attr, unsigned cpu);
+
+/* What perf counts and where not, of a source that it counts: disabled, with CLOCK_MONOTONIC. */
+void perf_source_attr(const struct pp_source *source, struct perf_event_attr *ret);
 
 /* The attributes of a tracepoint's carrier event; the rings' headers hold them, too. */
 void perf_tracepoint_attr(const struct tracepoint *tp, struct perf_event_attr *ret);

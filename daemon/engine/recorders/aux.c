@@ -27,28 +27,13 @@ static const struct recorder_class class = { .type = BPF_PROG_TYPE_PERF_EVENT };
 void recorder_aux_attr(const struct pp_spec *spec, const struct pp_source *source,
 		       struct perf_event_attr *ret)
 {
-	*ret = (struct perf_event_attr){
-		.type = source->type,
-		.size = sizeof(*ret),
-		.config = source->config,
-		.config1 = source->config1,
-		.config2 = source->config2,
-		.sample_period = spec->period,
-		.sample_type = PP_SIDEBAND_SAMPLE_TYPE | PERF_SAMPLE_IP,
-		.sample_id_all = 1,
-		.disabled = 1,
-		.exclude_user = !!(source->exclude & PP_EXCLUDE_USER),
-		.exclude_kernel = !!(source->exclude & PP_EXCLUDE_KERNEL),
-		.exclude_hv = !!(source->exclude & PP_EXCLUDE_HV),
-		.exclude_host = !!(source->exclude & PP_EXCLUDE_HOST),
-		.exclude_guest = !!(source->exclude & PP_EXCLUDE_GUEST),
-		.exclude_idle = !!(source->exclude & PP_EXCLUDE_IDLE),
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		/* Nobody waits for wakeups. */
-		.watermark = 1,
-		.wakeup_watermark = UINT32_MAX,
-	};
+	perf_source_attr(source, ret);
+	ret->sample_period = spec->period;
+	ret->sample_type = PP_SIDEBAND_SAMPLE_TYPE | PERF_SAMPLE_IP;
+	ret->sample_id_all = 1;
+	/* Nobody waits for wakeups. */
+	ret->watermark = 1;
+	ret->wakeup_watermark = UINT32_MAX;
 }
 
 static int aux_plan(struct source *source, struct failure *f _unused_)

@@ -152,27 +152,9 @@ static void set_period(const struct pp_spec *spec, const struct pp_source *sourc
 static void make_attr(const struct pp_spec *spec, const struct pp_source *source,
 		      struct perf_event_attr *ret)
 {
-	/* A breakpoint's address and length are the words config1 and config2. */
-	*ret = (struct perf_event_attr){
-		.type = source->type,
-		.size = sizeof(*ret),
-		.config = source->config,
-		.bp_type = source->bp_type,
-		.config1 = source->config1,
-		.config2 = source->config2,
-		.sample_type = sample_type(spec, source),
-		.disabled = 1,
-		.exclude_user = !!(source->exclude & PP_EXCLUDE_USER),
-		.exclude_kernel = !!(source->exclude & PP_EXCLUDE_KERNEL),
-		.exclude_hv = !!(source->exclude & PP_EXCLUDE_HV),
-		.exclude_host = !!(source->exclude & PP_EXCLUDE_HOST),
-		.exclude_guest = !!(source->exclude & PP_EXCLUDE_GUEST),
-		.exclude_idle = !!(source->exclude & PP_EXCLUDE_IDLE),
-		.precise_ip = source->precise_ip,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.write_backward = 1,
-	};
+	perf_source_attr(source, ret);
+	ret->sample_type = sample_type(spec, source);
+	ret->write_backward = 1;
 	chain_describe(spec, ret);
 	user_dump_describe(spec, ret);
 	set_period(spec, source, ret);
