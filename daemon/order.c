@@ -505,20 +505,11 @@ static int check_change(const struct pp_order *o)
 	return pp_parsed_check(&o->parsed, false);
 }
 
-static unsigned count_cpus(const struct pp_cpumask *cpus)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
-		n += (unsigned)__builtin_popcountll(cpus->bits[i]);
-	return n;
-}
-
 /* CPUs, or the iterators, or both; all other fields are unused. */
 static bool sideband_is_good(const struct pp_order *o)
 {
 	static const struct pp_spec none;
-	unsigned n = count_cpus(&o->spec.cpus);
+	unsigned n = pp_cpumask_count(&o->spec.cpus);
 
 	return !o->id && !(o->what & ~PP_SIDEBAND_TASKS) && n <= PP_SIDEBAND_CPUS &&
 	       (n > 0 || o->what) && !memcmp(&o->spec, &none, offsetof(struct pp_spec, cpus));
@@ -583,7 +574,7 @@ int pp_order_check(const struct pp_order *order)
 		break;
 	case PP_ORDER_AUX:
 		good = order->id && !cpumask_is_empty(&order->spec.cpus) &&
-		       count_cpus(&order->spec.cpus) <= PP_SIDEBAND_CPUS;
+		       pp_cpumask_count(&order->spec.cpus) <= PP_SIDEBAND_CPUS;
 		break;
 	default:
 		good = false;

@@ -256,7 +256,7 @@ enum pp_order_type {
 	 * links; or FAILED */
 	PP_ORDER_HANDOUT = 18,
 	/* id. Answer: DONE with a sealed file of struct pp_descriptor (proto/descriptor.h); or
-	   FAILED */
+	 * FAILED */
 	PP_ORDER_DESCRIBE = 19,
 	/* id of an event with PP_EVENT_AUX; spec.cpus: at most PP_SIDEBAND_CPUS of them. Answer:
 	 * DONE; event.rings has those of the CPUs that are online. With it come the perf events'
@@ -357,6 +357,15 @@ static inline void pp_cpumask_clear(struct pp_cpumask *m, unsigned cpu)
 static inline bool pp_cpumask_test(const struct pp_cpumask *m, unsigned cpu)
 {
 	return cpu < PP_CPUS_MAX && (m->bits[cpu / 64] >> (cpu % 64) & 1);
+}
+
+static inline unsigned pp_cpumask_count(const struct pp_cpumask *m)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < PP_CPUS_MAX / 64; i++)
+		n += (unsigned)__builtin_popcountll(m->bits[i]);
+	return n;
 }
 
 /* Walks the CPU numbers in a mask, upward. */

@@ -52,7 +52,6 @@ static int count_live(struct failure *f)
 static int ring_count(const struct pp_spec *spec, uint64_t *ret)
 {
 	struct pp_cpumask online;
-	uint64_t n = 0;
 	int r = 0;
 
 	if (spec->flags & PP_EVENT_ALL_CPUS)
@@ -61,9 +60,7 @@ static int ring_count(const struct pp_spec *spec, uint64_t *ret)
 		online = spec->cpus;
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(online.bits); i++)
-		n += __builtin_popcountll(online.bits[i]);
-	*ret = n;
+	*ret = pp_cpumask_count(&online);
 	return 0;
 }
 

@@ -151,8 +151,6 @@ static bool event_is_good(const struct pp_answer *in, const struct order *order)
 static bool fds_are_good(const struct orders *o, const struct order *order)
 {
 	const struct pp_cpumask *cpus = &o->in.event.rings;
-	size_t due = 0;
-
 	bool by_cpu = order->type == PP_ORDER_SIDEBAND || order->type == PP_ORDER_AUX;
 
 	if (o->in.type == PP_ANSWER_DONE &&
@@ -163,12 +161,11 @@ static bool fds_are_good(const struct orders *o, const struct order *order)
 		       MIN(o->in.total - MIN(o->in.total, order->what), (uint32_t)PP_FDS_MAX);
 	if (!by_cpu || o->in.type != PP_ANSWER_DONE)
 		return o->fds.n == 0;
-	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
 		if (cpus->bits[i] & ~order->spec->cpus.bits[i])
 			return false;
-		due += (size_t)__builtin_popcountll(cpus->bits[i]);
-	}
-	return o->fds.n == due + (order->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0);
+	return o->fds.n ==
+	       pp_cpumask_count(cpus) + (order->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0);
 }
 
 static int take_outcome(struct orders *o)

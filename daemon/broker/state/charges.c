@@ -16,15 +16,6 @@
  * seconds. */
 #define WORK_MAX 4096
 
-static uint64_t count_cpus(const struct pp_cpumask *cpus)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
-		n += __builtin_popcountll(cpus->bits[i]);
-	return n;
-}
-
 int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, uint64_t *ret)
 {
 	struct pp_cpumask online;
@@ -36,7 +27,7 @@ int charges_estimate(const struct pp_spec *spec, const struct pp_cpumask *cpus, 
 			return r;
 		cpus = &online;
 	}
-	*ret = count_cpus(cpus ? cpus : &spec->cpus) *
+	*ret = pp_cpumask_count(cpus ? cpus : &spec->cpus) *
 	       (pp_spec_ring_data(spec) + pp_spec_aux_memory(spec) + HEADER_ESTIMATE +
 		SPILL_ESTIMATE);
 	return 0;

@@ -30,10 +30,8 @@ static uint64_t ring_size(const struct pp_event *event)
 
 uint64_t rings_memory(const struct pp_event *event)
 {
-	uint64_t n = 0;
+	uint64_t n = pp_cpumask_count(&event->rings);
 
-	for (size_t i = 0; i < ARRAY_SIZE(event->rings.bits); i++)
-		n += __builtin_popcountll(event->rings.bits[i]);
 	return n * (rings_pages(ring_size(event)) + pp_spec_aux_memory(&event->spec));
 }
 

@@ -253,10 +253,8 @@ static int count_in_cgroup(const struct sources *s, const struct pp_cpumask *cpu
 			   struct failure *f)
 {
 	struct binding *b = s->binding;
-	size_t n = 0;
+	size_t n = s->n * pp_cpumask_count(cpus);
 
-	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
-		n += s->n * (size_t)__builtin_popcountll(cpus->bits[i]);
 	b->n = (uint32_t)n;
 	if (n <= b->max)
 		return 0;
