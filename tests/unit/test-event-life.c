@@ -1241,64 +1241,72 @@ static int count_leaves(const char *path _unused_, const char *leaf, void *userd
 	return 0;
 }
 
-static uint64_t accounted_on(unsigned cpu)
+/* Without what is missed: the recorder tells that from the clock. */
+static uint64_t recorded_on(unsigned cpu)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < n_held; i++)
 		if (held[i].ring->cpu == cpu)
-			n += held[i].ring->live.records + held[i].ring->live.missed;
+			n += __atomic_load_n(&held[i].ring->live.records, __ATOMIC_RELAXED);
 	return n;
 }
 
-/* Another process may come between the counts and the clock; then both are read again. */
-static uint64_t accounted_at(unsigned cpu, uint64_t *ret_time)
-{
-	uint64_t n;
+/* The samples of a perf event of ours at this rate, on a CPU: PERF_RECORD_SAMPLE with its header alone. */
+#define REFERENCE_PAGES 16
 
-	do {
-		*ret_time = pp_clock_ns(CLOCK_MONOTONIC);
-		n = accounted_on(cpu);
-	} while (pp_clock_ns(CLOCK_MONOTONIC) > *ret_time + 100000);
-	return n;
+static const volatile struct perf_event_mmap_page *start_reference(unsigned cpu, uint64_t hz,
+								   int *ret_fd)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = hz,
+		.watermark = 1,
+		.wakeup_watermark = REFERENCE_PAGES * 4096,
+	};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *map;
+
+	*ret_fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ck_assert_int_ge(*ret_fd, 0);
+	map = mmap(NULL, (1 + REFERENCE_PAGES) * page, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd,
+		   0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	return map;
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* The event's samples of this CPU, which this process keeps busy meanwhile, in Hz: beside those that perf
+ * takes there at the rate that is expected. A machine that stands still has neither. */
+static double sampled_rate(uint64_t expected)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The samples of this CPU, which this process keeps busy for a while, in Hz: by the usual time between
- * two, as a machine that stands still for some ms has none meanwhile. */
-static double sampled_rate(void)
-{
-	uint64_t since, until, last, before, n, now;
+	const volatile struct perf_event_mmap_page *reference;
+	const uint64_t sample = sizeof(struct perf_event_header), samples = 40;
 	unsigned cpu = sched_getcpu();
+	uint64_t first, until, n, head;
 	cpu_set_t mine, all;
-	double gaps[1024];
-	size_t n_gaps = 0;
+	int fd;
 
 	CPU_ZERO(&mine);
 	CPU_SET(cpu, &mine);
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(mine), &mine), 0);
-	before = now = accounted_at(cpu, &since);
-	last = since;
+	reference = start_reference(cpu, expected, &fd);
 	do {
-		n = accounted_at(cpu, &until);
-		for (uint64_t i = now; last > since && i < n && n_gaps < ARRAY_SIZE(gaps); i++)
-			gaps[n_gaps++] = (double)(until - last) / (double)(n - now);
-		if (n != now)
-			last = until;
-		now = n;
-	} while (until < since + 20000000);
+		first = recorded_on(cpu);
+		head = reference->data_head;
+	} while (recorded_on(cpu) != first);
+	/* Another process may come between the two; then both are read again. */
+	do {
+		n = recorded_on(cpu);
+		until = reference->data_head;
+	} while (until < head + samples * sample || recorded_on(cpu) != n);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
-	if (n_gaps < 3)
-		return (double)(n - before) * 1e9 / (double)(until - since);
-	qsort(gaps, n_gaps, sizeof(*gaps), compare_doubles);
-	return 1e9 / gaps[n_gaps / 2];
+	munmap((void *)reference, (1 + REFERENCE_PAGES) * (size_t)sysconf(_SC_PAGESIZE));
+	close(fd);
+	return (double)expected * (double)(n - first) * sample / (double)(until - head);
 }
 
 /* One counter on each CPU records, at the event's rate, and so do the closers' calls. */
@@ -1316,7 +1324,7 @@ static void check_sampler(const char *operation, unsigned at)
 	ck_assert_uint_eq(n.former, 0);
 	hold();
 	ck_assert_uint_eq(n.links, n_held);
-	rate = sampled_rate();
+	rate = sampled_rate(e.spec.period);
 	ck_assert_msg(rate > 0.7 * (double)e.spec.period && rate < 1.3 * (double)e.spec.period,
 		      "%s, killed at step %u: %.0f Hz of %llu", operation, at, rate,
 		      (unsigned long long)e.spec.period);
@@ -1344,7 +1352,7 @@ START_TEST(other_periods_take_effect)
 	ck_assert_uint_eq(e.set, 2);
 	ck_assert_uint_eq(e.spec.period, 500);
 	hold();
-	ck_assert_uint_eq((unsigned)sampled_rate(), 0);
+	ck_assert_uint_eq((unsigned)sampled_rate(500), 0);
 	let_go();
 	pause_it(false);
 	check_sampler("while paused", 0);
@@ -1553,7 +1561,7 @@ START_TEST(killed_at_a_period)
 
 		through = run_until(PERIOD, at);
 		hold();
-		rate = sampled_rate();
+		rate = sampled_rate(2000);
 		ck_assert_msg(rate > 1400, "killed at step %u: %.0f Hz until the next start", at,
 			      rate);
 		let_go();
