@@ -308,7 +308,7 @@ end() {
 	esac
 	if may_try_again "$name" "$status"; then
 		tell "$YELLOW" AGAIN "$name" "$took" "$why"
-		sed 's/^/      | /' "$log"
+		end_of "$log" 60
 		mv "$log" "${log%.log}.first.log"
 		retried+=("$name")
 		return 1
@@ -316,8 +316,13 @@ end() {
 	failed=$((failed + 1))
 	failures+=("$name")
 	tell "$RED" FAIL "$name" "$took" "$why"
-	sed 's/^/      | /' "$log"
+	end_of "$log" 60
 	return 0
+}
+
+# end_of LOG LINES: a test says last what failed.
+end_of() {
+	tail -n "$2" "$1" | sed 's/^/      | /'
 }
 
 # Removes what a killed test left behind, in its instance and in those that it named INSTANCE-X.
@@ -442,7 +447,10 @@ if [ ${#retried[@]} -gt 0 ]; then
 fi
 if [ ${#failures[@]} -gt 0 ]; then
 	printf '\nFailed; each with its log in %s:\n' "$LOG"
-	printf '  %s\n' "${failures[@]}"
+	for name in "${failures[@]}"; do
+		printf '  %s\n' "$name"
+		end_of "$(log_of "$name")" 5
+	done
 fi
 if [ ${#skips[@]} -gt 0 ]; then
 	printf '\nSkipped, and why:\n'
