@@ -229,7 +229,8 @@ struct perfpersist_daemon_info {
 	size_t sz;
 	uint32_t version; /* of the protocol */
 	uint32_t pid;
-	uint32_t engine_pid; /* 0: there is none just now */
+	uint32_t
+		engine_pid; /* 0: there is none just now, or it has not told all of its events yet */
 	uint32_t events;
 	uint64_t started; /* CLOCK_REALTIME, ns */
 	char release[32];

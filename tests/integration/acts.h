@@ -194,16 +194,22 @@ static const struct perfpersist_info *sight_find(const struct sight *s, const ch
 	return NULL;
 }
 
-/* Returns false if the daemon cannot answer just now. */
+/* Returns false if the daemon cannot answer just now. Without an engine it lists what it knew: an order whose
+ * client was answered meanwhile may yet prove to be carried out. */
 static bool look(struct sight *ret)
 {
+	struct perfpersist_daemon_info daemon = { .sz = sizeof(daemon) };
 	struct sight s = { .n = 0 };
 	struct perfpersist *p;
 	int r;
 
 	if (connect_daemon(&p) < 0)
 		return false;
-	r = perfpersist_list(p, NULL, &s.infos, &s.n);
+	r = perfpersist_ping(p, &daemon);
+	if (r == 0 && daemon.engine_pid != (uint32_t)services.pid[ENGINE])
+		r = -EAGAIN;
+	if (r == 0)
+		r = perfpersist_list(p, NULL, &s.infos, &s.n);
 	perfpersist_free(p);
 	if (r < 0)
 		return false;

@@ -86,6 +86,7 @@ struct fake_engine {
 	bool single[FAKE_EVENTS];		   /* likewise: armed without a second set */
 	char did[4096];	  /* the orders about triggers: "arm1 aim2:1 turn1 off1 fire2 give3" */
 	uint64_t listing; /* serial of the current enumeration, or 0 */
+	bool reticent;	  /* does not say that it has listed all */
 	size_t listed;
 	struct fake_adoption adoptions[FAKE_TRIGGERS]; /* that are under way */
 	size_t n_adoptions;
@@ -332,9 +333,9 @@ static void fake_list(struct fake_engine *f)
 		       fake_send_tape(f, f->listing, &f->tapes[i], false);
 		f->listed += room;
 	}
-	if (room && fake_send(f, PP_ANSWER_DONE, f->listing, NULL, NULL))
+	if (room && !f->reticent && fake_send(f, PP_ANSWER_DONE, f->listing, NULL, NULL))
 		f->listing = 0;
-	sd_event_source_set_io_events(f->io, f->listing ? EPOLLOUT : EPOLLIN);
+	sd_event_source_set_io_events(f->io, f->listing && !f->reticent ? EPOLLOUT : EPOLLIN);
 }
 
 static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const char *sentence)

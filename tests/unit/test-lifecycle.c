@@ -153,6 +153,25 @@ START_TEST(found_before_it_was_ordered)
 }
 END_TEST
 
+/* Whoever asks is told of an engine when lists are of what it has, and not of what was known. */
+START_TEST(an_engine_that_has_told_all)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(orders_engine_pid(b.lifecycle.orders), getpid());
+	b.engine.reticent = true;
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, b.engine.enumerated == 2);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.listed, 1);
+	ck_assert_int_eq(orders_engine_pid(b.lifecycle.orders), 0);
+	b.engine.reticent = false;
+	fake_list(&b.engine);
+	broker_until(&b, orders_is_up(b.lifecycle.orders));
+	ck_assert_int_eq(orders_engine_pid(b.lifecycle.orders), getpid());
+}
+END_TEST
+
 /* Each lie breaks the link; a new enumeration then finds the truth. */
 START_TEST(lies)
 {
@@ -919,6 +938,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, failures_are_the_engines_own_words);
 	tcase_add_test(t, death_before_a_creation);
+	tcase_add_test(t, an_engine_that_has_told_all);
 	tcase_add_test(t, death_after_a_creation);
 	tcase_add_test(t, death_again_and_again);
 	tcase_add_test(t, death_at_a_deletion);

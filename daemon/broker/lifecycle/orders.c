@@ -240,7 +240,7 @@ bool orders_is_patient(const struct orders *o)
 
 pid_t orders_engine_pid(const struct orders *o)
 {
-	return o->engine_pid;
+	return o->state == LINK_UP ? o->engine_pid : 0;
 }
 
 /* ── life ───────────────────────────────────────────────────────────────────────────────── */

@@ -80,7 +80,7 @@ bool orders_is_up(const struct orders *o);
 /* Up, or down for so short a time that waiting makes sense. */
 bool orders_is_patient(const struct orders *o);
 
-/* The engine's pid from its last answer on this connection; 0: none. */
+/* The pid of the engine, when it has told which events there are; 0: none. */
 pid_t orders_engine_pid(const struct orders *o);
 
 /* Queues the order behind its user's others. The caller still owns it and must keep it until it
