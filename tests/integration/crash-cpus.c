@@ -16,7 +16,7 @@
 #include "tests/integration/hotplug.h"
 #include "tests/integration/tracer.h"
 
-#define PATIENCE 30 /* seconds */
+#define PATIENCE 30 /* seconds from one thing that happens to the next */
 #define CALLS 20
 
 static struct services services;
@@ -81,6 +81,7 @@ static bool hunt(unsigned n, int fd)
 		news = tracer_wait(&status);
 		if (news == 0)
 			continue;
+		alarm(PATIENCE);
 		if (news != pid || !WIFSTOPPED(status))
 			die("process %d ended by itself with status 0x%x", news, status);
 		call = tracer_entry(pid, status);
@@ -231,10 +232,12 @@ int main(int argc, char **argv)
 			die("'%s' is not NAMESPACE/EVENT=ID", argv[6 + n]);
 		alarm(PATIENCE);
 		killed = die_in_order(&v, n + 1);
+		alarm(PATIENCE);
 		if (killed)
 			start_engine();
 		check_whole(&v, &is_done);
 		done += killed && is_done;
+		alarm(PATIENCE);
 		make_whole(&v);
 	}
 	bury_engine();
