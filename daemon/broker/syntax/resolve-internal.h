@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by resolve.c and resolve-texts.c only. */
+/* Shared by the files of a resolution only. */
 #pragma once
 
 #include "daemon/broker/syntax/resolve.h"
@@ -42,3 +42,13 @@ int resolve_bind(struct draft *d, struct pp_msg_create_request *filtered);
 
 /* Parses the request's whole list into a new parsed event, and keeps the texts. */
 int resolve_take_selections(struct draft *d);
+
+/* Takes the request's way to record its events, which are parsed: period, call chains, stacks, program. */
+int resolve_take_manner(struct draft *d);
+
+/* Takes the period of a change of the event `is`, whose text says what samples. */
+int resolve_change_period(struct draft *d, const struct pp_msg_change_request *request,
+			  const struct pp_spec *is);
+
+/* Records per second; 0: no limit. No CPU writes more than the most that this returns. */
+uint64_t resolve_rate_limit(uint64_t wanted);
