@@ -6,18 +6,12 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "proto/keep.h"
-
-struct area;
+#include "daemon/keeper/area.h"
 
 struct areas {
 	struct area **area; /* by event and CPU */
 	size_t n;
-	void (*busy)(void *context);
-	void *context;
+	struct area_busy busy;
 };
 
 /* busy is called from long operations, at least once for each area and each MiB of a copy. */

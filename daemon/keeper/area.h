@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One AUX area: the perf event that traces into it, perf's ring beside it, the mappings of both. area.c maps
+ * it, area-copy.c copies it. Must not know which others there are.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/keep.h"
+
+#define AREA_CHUNK (1ULL << 20) /* bytes of an area that are handled between two calls of busy */
+#define AREA_START_MAX 64	/* bytes of an ITRACE_START: header, pid, tid, sample_id */
+
+struct area {
+	uint64_t event, generation;
+	uint32_t cpu, paused;
+	int fd;	       /* owned */
+	uint8_t *ring; /* a page, then `data` bytes of records */
+	size_t page, data;
+	const uint8_t *aux;
+	uint64_t size;
+	uint64_t tail; /* of the ring */
+	uint64_t began, copies;
+	uint8_t start[AREA_START_MAX]; /* the ITRACE_START; n_start 0: none was seen */
+	size_t n_start;
+};
+
+/* What long operations call now and then. */
+struct area_busy {
+	void (*call)(void *context);
+	void *context;
+};
+
+static inline struct perf_event_mmap_page *area_control(const struct area *a)
+{
+	return (struct perf_event_mmap_page *)(void *)a->ring;
+}
+
+/* Maps an area of `size` bytes; it does not own fd yet. Errors as of areas_put(). */
+int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int fd,
+	     struct area **ret);
+
+void area_free(struct area *a);
+void area_cleanup(struct area **a);
+
+/* Starts or stops the tracing: 0 or -errno. */
+int area_enable(const struct area *a, bool on);
+
+/* A copy, for which the tracing stops, in a sealed file: *ret_fd is the caller's. 0 or -errno. */
+int area_copy(struct area *a, const struct area_busy *busy, int *ret_fd, uint64_t *ret_size);
