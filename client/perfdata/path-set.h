@@ -7,9 +7,9 @@
 
 struct path_entry {
 	uint64_t hash;
-	uint64_t device, inode; /* 0: any file */
-	uint64_t time;		/* the owner's */
-	size_t size;		/* of the entry, with path and padding */
+	uint64_t device, inode;	   /* 0: any file */
+	uint64_t time, generation; /* the owner's */
+	size_t size;		   /* of the entry, with path and padding */
 	char path[];
 };
 

@@ -69,7 +69,7 @@ static const struct loads *loads_of(struct mapped_files *files, const struct pp_
 		e->time = files->loads.n;
 		/* perf, which reads the tables from there, does not ask when the file was changed; and its
 		 * cache of build ids makes links to files, which changes them. */
-		fd = open_mapped(m->text, device, m->file.inode, 0);
+		fd = open_mapped(m->text, device, m->file.inode, 0, 0);
 		find_loads(fd, &loads);
 		blob_put(&files->loads, &loads, sizeof(loads));
 	}

@@ -5,8 +5,10 @@
  * these are unchanged.
  */
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -44,15 +46,35 @@ static uint64_t time_at(const struct perfdata_sideband *s, size_t at, size_t *re
 
 /* ── Build ids ──────────────────────────────────────────────────────────────────────────── */
 
-int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t changed)
+static uint64_t nanoseconds(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+/*
+ * A link, another name and other rights change ctime, too: `perf record` links each file into its cache. But
+ * an old mtime proves nothing of a file that has been put in the place of another and got its inode, as a
+ * package's has the time of its build. So the generation has to be the same, where the file system has one.
+ */
+static bool is_unchanged(int fd, const struct stat *st, uint64_t generation, uint64_t since)
+{
+	int now[2] = {}; /* the kernel writes an int, though the ioctl is of a long */
+
+	if (nanoseconds(&st->st_ctim) <= since)
+		return true;
+	return nanoseconds(&st->st_mtim) <= since && ioctl(fd, FS_IOC_GETVERSION, now) == 0 &&
+	       (uint32_t)now[0] == (uint32_t)generation;
+}
+
+int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t generation,
+		uint64_t changed)
 {
 	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != inode || st.st_dev != device)
 		return -ESTALE;
-	if (changed &&
-	    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec > changed)
+	if (changed && !is_unchanged(fd, &st, generation, changed))
 		return -ESTALE;
 	return TAKE_FD(fd);
 }
@@ -64,7 +86,8 @@ static void read_build_id(struct perfpersist_perfdata *d, const struct path_entr
 
 	if (build_id_is_known(&d->build_ids, e->path))
 		return;
-	fd = open_mapped(e->path, e->device, e->inode, e->time ? d->realtime_offset + e->time : 0);
+	fd = open_mapped(e->path, e->device, e->inode, e->generation,
+			 e->time ? d->realtime_offset + e->time : 0);
 	if (fd < 0)
 		return;
 	build_id_add(&d->build_ids, PERF_RECORD_MISC_USER, e->path, build_id,
@@ -79,11 +102,13 @@ static void note_file(struct path_set *files, const struct pp_record *m)
 
 	if (!e) {
 		e = path_set_add(files, m->text, device, m->file.inode);
-		if (e)
-			e->time = m->time;
-	} else if (e->time) {
-		e->time = m->time ? MAX(e->time, m->time) : 0;
+		if (!e)
+			return;
+	} else if (!e->time || (m->time && m->time < e->time)) {
+		return;
 	}
+	e->time = m->time;
+	e->generation = m->file.generation;
 }
 
 /* Each file is examined once, however often it was mapped, and with or without a build id. */

@@ -132,9 +132,11 @@ void sideband_put_until(struct perfpersist_perfdata *d, uint64_t time);
 /*
  * Opens the file that was mapped, if it is still the same. A stranger chose the path, and his mount
  * namespace may have another file there than ours: device and inode must match, and it must not have been
- * changed after `changed` (CLOCK_REALTIME; 0: that does not matter). < 0: it is not the same.
+ * changed after `changed` (CLOCK_REALTIME; 0: that does not matter), where the inode's generation says
+ * that no other file has it now. < 0: it is not the same.
  */
-int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t changed);
+int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t generation,
+		uint64_t changed);
 
 /* ── perfdata-mappings.c ── */
 
