@@ -82,7 +82,7 @@ static const struct attribute_group format_group = { .name = "format", .attrs = 
 
 static ssize_t cpumask_show(struct device *device, struct device_attribute *attribute, char *buffer)
 {
-	return cpumap_print_to_pagebuf(true, buffer, &supported);
+	return sysfs_emit(buffer, "%*pbl\n", cpumask_pr_args(&supported));
 }
 static DEVICE_ATTR_RO(cpumask);
 
