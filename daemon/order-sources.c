@@ -159,8 +159,8 @@ static bool kprobe_is_good(const struct pp_source *s)
 static bool uprobe_is_good(const struct pp_source *s)
 {
 	return !*s->system && order_is_printable(s->name, PP_TP_NAME_SIZE) && has_no_counter(s) &&
-	       s->path[0] == '/' && order_is_printable(s->path, PP_PATH_SIZE) && s->offset <= INT64_MAX &&
-	       s->ref_ctr_offset <= UINT32_MAX && arguments_are_good(s);
+	       s->path[0] == '/' && order_is_printable(s->path, PP_PATH_SIZE) &&
+	       s->offset <= INT64_MAX && s->ref_ctr_offset <= UINT32_MAX && arguments_are_good(s);
 }
 
 static bool source_is_good(const struct pp_source *s)

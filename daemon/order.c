@@ -232,8 +232,8 @@ static bool action_is_good(const struct pp_trigger_spec *trigger)
 
 int pp_trigger_check(const struct pp_trigger_spec *trigger)
 {
-	if (!order_is_printable(trigger->targets, sizeof(trigger->targets)) || !action_is_good(trigger) ||
-	    !condition_is_good(&trigger->condition))
+	if (!order_is_printable(trigger->targets, sizeof(trigger->targets)) ||
+	    !action_is_good(trigger) || !condition_is_good(&trigger->condition))
 		return -EBADMSG;
 	if (trigger->hold_off < PP_HOLD_OFF_MIN || trigger->hold_off > INT64_MAX)
 		return -EBADMSG;
