@@ -330,6 +330,21 @@ START_TEST(test_crash)
 }
 END_TEST
 
+/* It woke another thread when it had another name, and that one runs only now. */
+START_TEST(test_crash_of_a_waker)
+{
+	struct latency_who victim = who("victim", 20);
+	struct latency_now now = { .time = 5 * MS, .who = victim };
+
+	ck_assert_int_eq(findings_signal(f, &now, &victim, SIGSEGV, 1), 0);
+	ended(LATENCY_OFF_CPU, "S", "other", 11, 1, 6, "parent", 20);
+	ck_assert_int_eq(findings_exit(f, &now, &(struct latency_who){ .tid = 20 }), 0);
+	finish(1000);
+	ck_assert_ptr_nonnull(find(FINDING_CRASH));
+	is(&find(FINDING_CRASH)->culprit, "victim", 20);
+}
+END_TEST
+
 /* A shell that ends what it began has its reasons. */
 START_TEST(test_killed_by_parent)
 {
@@ -527,6 +542,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_forks, 0, 2);
 	tcase_add_test(tc, test_threads);
 	tcase_add_loop_test(tc, test_crash, 0, ARRAY_SIZE(signals));
+	tcase_add_test(tc, test_crash_of_a_waker);
 	tcase_add_test(tc, test_killed_by_parent);
 	tcase_add_test(tc, test_memory);
 	tcase_add_test(tc, test_several);

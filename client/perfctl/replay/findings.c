@@ -214,6 +214,17 @@ static bool is_stretch(enum latency_kind kind, const struct latency_interval *on
 	return kind == LATENCY_OFF_CPU && (*ret == STRETCH_BLOCKED || !strcmp(one->label, "S"));
 }
 
+/* It may have another name since, and be known by that. */
+static int find_waker(struct findings *f, const struct latency_who *who, uint32_t *ret)
+{
+	int64_t i = keytable_get(&f->by_tid, who->tid);
+
+	if (i < 0 || !*f->threads[i].comm)
+		return find(f, who, ret);
+	*ret = (uint32_t)i;
+	return 0;
+}
+
 int findings_ended(void *arg, enum latency_kind kind, const struct latency_interval *one)
 {
 	struct stretch s = {
@@ -231,7 +242,7 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 	s.ns = s.end - s.begin;
 	if (thread_of(f, one->who.tid, one->pid, one->who.comm, &s.thread) < 0)
 		return -ENOMEM;
-	if (one->was_woken && one->waker.tid && find(f, &one->waker, &s.waker) < 0)
+	if (one->was_woken && one->waker.tid && find_waker(f, &one->waker, &s.waker) < 0)
 		return -ENOMEM;
 	return add_stretch(f, &s);
 }
