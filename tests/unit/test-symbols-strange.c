@@ -163,6 +163,60 @@ START_TEST(looks_are_careful)
 }
 END_TEST
 
+/* ── What is no ELF file ── */
+
+/* libdwfl takes what only begins like one for a kernel's image, and unpacks it. */
+START_TEST(begins_like_elf)
+{
+	static const int at[] = { EI_CLASS, EI_DATA, EI_VERSION };
+	_cleanup_close_ int fd = open(in_dir("program"), O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_eq(pwrite(fd, "", 1, at[_i]), 1);
+	ck_assert_int_eq(has_function(in_dir("program"), "elf_symbols_read"), -ENOEXEC);
+	ck_assert_int_eq(elf_open(in_dir("program"), &(struct elf_identity){}, NULL), -ENOEXEC);
+}
+END_TEST
+
+/* The last name of a table would be read on into what lies behind it. */
+START_TEST(names_without_end)
+{
+	_cleanup_close_ int fd = open(in_dir("program"), O_RDWR | O_CLOEXEC);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	ck_assert_ptr_nonnull(elf);
+	do {
+		scn = elf_nextscn(elf, scn);
+		ck_assert_ptr_nonnull(gelf_getshdr(scn, &shdr));
+	} while (shdr.sh_type != SHT_STRTAB || _i-- > 0);
+	ck_assert_int_eq(pwrite(fd, "x", 1, (off_t)(shdr.sh_offset + shdr.sh_size - 1)), 1);
+	elf_end(elf);
+	ck_assert_int_eq(has_function(in_dir("program"), "elf_symbols_read"), -ENOEXEC);
+}
+END_TEST
+
+/* Behind a copy's end are zeroes, where another file would begin. */
+START_TEST(copies_end_in_zeroes)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct strangers strangers = { .copies = UINT64_MAX };
+	char zeroes[SYMTAB_NAME_MAX + 1] = {}, last[sizeof(zeroes)];
+	struct stat st, copy;
+
+	run("chown 61999 program");
+	ck_assert_int_eq(stat(in_dir("program"), &st), 0);
+	fd = elf_open(in_dir("program"), &(struct elf_identity){ .strangers = &strangers }, NULL);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &copy), 0);
+	ck_assert_int_eq(copy.st_size, st.st_size + (off_t)sizeof(zeroes));
+	ck_assert_int_eq(pread(fd, last, sizeof(last), st.st_size), sizeof(last));
+	ck_assert_mem_eq(last, zeroes, sizeof(last));
+}
+END_TEST
+
 /* ── What unpacks ── */
 
 /* Compresses the first section of that type. */
@@ -227,6 +281,9 @@ int main(void)
 	add_test_unless(no_root(), tc, copies_have_an_end);
 	tcase_add_test(tc, inode_of_another_device);
 	tcase_add_test(tc, looks_are_careful);
+	tcase_add_loop_test(tc, begins_like_elf, 0, 3);
+	tcase_add_loop_test(tc, names_without_end, 0, 3);
+	add_test_unless(no_root(), tc, copies_end_in_zeroes);
 	tcase_add_loop_test(tc, packed_symbols, 0, 2);
 	add_test_unless(no_tools(), tc, packed_debugdata);
 	suite_add_tcase(suite, tc);

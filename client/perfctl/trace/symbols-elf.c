@@ -43,6 +43,45 @@ static bool has_packed_symbols(Elf *elf)
 	return false;
 }
 
+/* A name without an end is read on into what lies behind it; and libelf looks for a table's last end with each
+ * name that it reads. */
+static bool do_names_end(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		const Elf_Data *data;
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_STRTAB || !shdr.sh_size)
+			continue;
+		data = elf_rawdata(scn, NULL);
+		if (!data || !data->d_buf || !data->d_size ||
+		    ((const char *)data->d_buf)[data->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
+/* Whether libdwfl may read it. No tool makes such files, so this holds for those of ours, too. -ENOEXEC; -E2BIG. */
+static int check(Elf *elf)
+{
+	if (!elf || elf_kind(elf) != ELF_K_ELF)
+		return -ENOEXEC;
+	if (has_packed_symbols(elf))
+		return -E2BIG;
+	return do_names_end(elf) ? 0 : -ENOEXEC;
+}
+
+static int check_fd(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	int r = check(elf);
+
+	elf_end(elf);
+	return r;
+}
+
 /* ── Debug files ── */
 
 /* Opens a debug file if it has that build id; or -1. */
@@ -55,8 +94,8 @@ static int open_debug(const char *path, const uint8_t *build_id, size_t size,
 
 	if (fd < 0)
 		return -1;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	right = elf && has_build_id(elf, build_id, size) && !has_packed_symbols(elf);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	right = check(elf) >= 0 && has_build_id(elf, build_id, size);
 	elf_end(elf);
 	return right ? TAKE_FD(fd) : -1;
 }
@@ -234,8 +273,6 @@ static int read_module(Dwfl_Module *mod, bool strange, const uint8_t *build_id,
 		return -ENOEXEC;
 	if (build_id_size && !has_build_id(elf, build_id, build_id_size))
 		return -ESTALE;
-	if (has_packed_symbols(elf))
-		return -E2BIG;
 	if (strange)
 		hide_debugdata(elf);
 	read_segments(elf, s);
@@ -268,12 +305,15 @@ static int read_fd(int fd, const char *path, bool strange, struct strangers *pay
 		   const uint8_t *build_id, size_t build_id_size, struct elf_symbols *ret)
 {
 	struct elf_symbols s = { .table.max = payer ? MAX(payer->tables, 1U) : 0 };
-	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl *dwfl = dwfl_begin(&callbacks); /* libelf learns its version, too */
+	int r = dwfl ? check_fd(fd) : -ENOMEM;
 	Dwfl_Module *mod;
-	int r = -ENOMEM;
 
-	if (!dwfl) {
+	if (r < 0) {
+		dwfl_end(dwfl);
 		close_fd(fd);
+		if (payer)
+			pay(payer, &s.table, r);
 		return r;
 	}
 	dwfl_report_begin(dwfl);

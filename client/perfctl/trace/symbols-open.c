@@ -16,17 +16,19 @@
 /* The largest copy; larger files of strangers are refused. */
 #define COPY_MAX (256 << 20)
 
-/* Other files libdwfl would unpack, if it can. */
+/* Other files libdwfl would unpack, if it can: also those that only begin like one. */
 static bool is_elf(int fd)
 {
-	char magic[SELFMAG];
+	unsigned char id[EI_VERSION + 1];
 
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-	       !memcmp(magic, ELFMAG, sizeof(magic));
+	return pread(fd, id, sizeof(id), 0) == sizeof(id) && !memcmp(id, ELFMAG, SELFMAG) &&
+	       (id[EI_CLASS] == ELFCLASS32 || id[EI_CLASS] == ELFCLASS64) &&
+	       (id[EI_DATA] == ELFDATA2LSB || id[EI_DATA] == ELFDATA2MSB) &&
+	       id[EI_VERSION] == EV_CURRENT;
 }
 
 /* elfutils maps its input, and reading a truncated mapping kills the process. A file may be large
- * and sparse. */
+ * and sparse. Behind its end are zeroes, for a name that does not end in it. */
 static int copy_of(int fd, off_t size, struct strangers *payer)
 {
 	_cleanup_close_ int copy = -EBADF;
@@ -50,6 +52,8 @@ static int copy_of(int fd, off_t size, struct strangers *payer)
 			break;
 		size -= n;
 	}
+	if (ftruncate(copy, lseek(copy, 0, SEEK_END) + SYMTAB_NAME_MAX + 1) < 0)
+		return -errno;
 	return TAKE_FD(copy);
 }
 
@@ -69,7 +73,7 @@ static bool is_it(int fd, const struct stat *st, const struct elf_identity *whic
 
 int elf_open(const char *path, const struct elf_identity *which, bool *ret_strange)
 {
-	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
+	_cleanup_close_ int fd = regular_open(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS), copy = -EBADF;
 	struct stat st;
 	bool strange;
 
@@ -84,7 +88,12 @@ int elf_open(const char *path, const struct elf_identity *which, bool *ret_stran
 		*ret_strange = strange;
 	if (!is_elf(fd))
 		return -ENOEXEC;
-	return strange ? copy_of(fd, st.st_size, which->strangers) : TAKE_FD(fd);
+	if (!strange)
+		return TAKE_FD(fd);
+	copy = copy_of(fd, st.st_size, which->strangers);
+	if (copy >= 0 && !is_elf(copy)) /* changed meanwhile */
+		return -ENOEXEC;
+	return TAKE_FD(copy);
 }
 
 struct debug_path debug_path(const uint8_t *build_id, size_t size)

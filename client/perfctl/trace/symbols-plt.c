@@ -72,7 +72,7 @@ static int add_jump(Elf *elf, const struct section *symbols, Elf_Data *data, con
 	/* Entries resolved by calling a function have no name. */
 	if (!name || !*name)
 		return 0;
-	if (asprintf(&jump, "%s@plt", name) < 0) {
+	if (asprintf(&jump, "%.*s@plt", SYMTAB_NAME_MAX, name) < 0) {
 		jump = NULL;
 		return -ENOMEM;
 	}
@@ -95,7 +95,8 @@ int elf_symbols_plt(Elf *elf, struct symtab *t)
 	data = elf_getdata(relocations.scn, NULL);
 	symbol_data = elf_getdata(symbols.scn, NULL);
 	for (int i = 0; data && symbol_data && r >= 0 && gelf_getrela(data, i, &rela); i++)
-		r = add_jump(elf, &symbols, symbol_data, &rela, first + (uint64_t)i * size, size,
-			     t);
+		r = (unsigned)i < SYMTAB_MAX ? add_jump(elf, &symbols, symbol_data, &rela,
+							first + (uint64_t)i * size, size, t)
+					     : -E2BIG;
 	return r;
 }
