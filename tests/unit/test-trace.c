@@ -642,6 +642,28 @@ START_TEST(damaged_features)
 }
 END_TEST
 
+/* Each section claims the whole file, which would be copied for each. */
+START_TEST(all_is_features)
+{
+	static const unsigned unread[] = { 14, 15 }; /* NUMA_TOPOLOGY, BRANCH_STACK */
+	struct perf_file_section all;
+	int end;
+
+	begin_file(&w);
+	put_life();
+	end_data(&w);
+	all = (struct perf_file_section){ .offset = 0, .size = w.size };
+	for (size_t i = 0; i < ARRAY_SIZE(unread); i++) {
+		file_header(&w)->features[0] |= 1ULL << unread[i];
+		put(&w, &all, sizeof(all));
+	}
+	ck_assert_int_eq(open_it(), 0);
+	count(&end);
+	ck_assert_int_eq(end, -EBADMSG);
+	ck_says("section 15");
+}
+END_TEST
+
 /* Another process truncates it during the read: no signal, but an error. */
 START_TEST(shrinks)
 {
@@ -745,6 +767,7 @@ int main(void)
 	tcase_add_test(c, hostile_counts);
 	tcase_add_test(c, name_without_end);
 	tcase_add_test(c, damaged_features);
+	tcase_add_test(c, all_is_features);
 	tcase_add_test(c, shrinks);
 	tcase_add_test(c, refused);
 	suite_add_tcase(s, c);

@@ -89,16 +89,20 @@ static unsigned n_features(const struct perf_file_header *h)
 	return n;
 }
 
-static int read_feature(struct trace *t, unsigned feature, const struct perf_file_section *s)
+/* *left: bytes of the file that no section has so far. They may not overlap: each is copied. */
+static int read_feature(struct trace *t, unsigned feature, const struct perf_file_section *s,
+			uint64_t *left)
 {
 	uint8_t *bytes;
 	int r;
 
 	if (s->size == 0)
 		return 0;
-	r = inside(t, s->offset, s->size) ? source_copy(&t->source, s->offset, s->size, &bytes)
-					  : -EBADMSG;
+	r = inside(t, s->offset, s->size) && s->size <= *left
+		    ? source_copy(&t->source, s->offset, s->size, &bytes)
+		    : -EBADMSG;
 	if (r == 0) {
+		*left -= s->size;
 		r = trace_keep(t, bytes);
 		if (r == 0)
 			r = feature_read(t, feature, bytes, s->size);
@@ -113,7 +117,7 @@ static int read_feature(struct trace *t, unsigned feature, const struct perf_fil
 
 static int read_features(struct trace *t, const struct perf_file_header *h)
 {
-	uint64_t at = t->end;
+	uint64_t at = t->end, left = t->source.size;
 	int r;
 
 	for (unsigned i = 0; i < FEATURES; i++) {
@@ -130,7 +134,7 @@ static int read_features(struct trace *t, const struct perf_file_header *h)
 						 t->source.size);
 		memcpy(&s, p, sizeof(s));
 		at += sizeof(s);
-		r = read_feature(t, i, &s);
+		r = read_feature(t, i, &s, &left);
 		if (r < 0)
 			return r;
 	}

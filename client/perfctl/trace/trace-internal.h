@@ -43,6 +43,7 @@ struct trace {
 	struct history_of_events *histories;
 	size_t n_histories;
 	bool events_checked; /* records can be assigned to them */
+	bool has_formats;    /* of tracepoints: there is one table of them */
 	bool identifier;     /* all have PERF_SAMPLE_IDENTIFIER */
 	int id_place;	     /* the id's other place in samples, in bytes; -1: none */
 	int id_place_back;   /* and in other records, from the end */

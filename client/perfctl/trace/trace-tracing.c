@@ -81,11 +81,12 @@ static int use_format(struct trace *t, const struct tracepoints *points, const c
 	int64_t last = id < 0 ? -1 : keytable_get(&points->by_config, (uint64_t)id), first = -1;
 	char *name;
 
+	/* The newest of them has a format: then all have, and a small file can have thousands of formats. */
+	if (last < 0 || t->events[last]->pub.format)
+		return 0;
 	for (int64_t i = last; i >= 0; i = points->next[i])
 		if (!t->events[i]->pub.format)
 			first = i;
-	if (first < 0)
-		return 0;
 	/* A small file can have thousands of events of one format: they share everything made from
 	 * it. */
 	name = name_of(system, format, n);
@@ -144,8 +145,10 @@ int tracing_data_read(struct trace *t, const uint8_t *bytes, size_t n)
 	struct tracepoints points;
 	int r;
 
-	if (!begin || memcmp(begin, magic, sizeof(magic)))
+	/* Each would look at all events once more. */
+	if (!begin || memcmp(begin, magic, sizeof(magic)) || t->has_formats)
 		return -EBADMSG;
+	t->has_formats = true;
 	cursor_line(&c);	      /* its version */
 	endian = cursor_bytes(&c, 2); /* and the size of a long */
 	cursor_u32(&c);		      /* and of a page */
