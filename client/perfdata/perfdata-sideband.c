@@ -52,9 +52,9 @@ static uint64_t nanoseconds(const struct timespec *t)
 }
 
 /*
- * A link, another name and other rights change ctime, too: `perf record` links each file into its cache. But
- * an old mtime proves nothing of a file that has been put in the place of another and got its inode, as a
- * package's has the time of its build. So the generation has to be the same, where the file system has one.
+ * A link changes ctime, too: `perf record` links each file into its cache. But an old mtime proves little: a
+ * package's file has the time of its build, and cp -p writes another content with its own. So the file must
+ * have a second link, and the generation be the same, where the file system has one.
  */
 static bool is_unchanged(int fd, const struct stat *st, uint64_t generation, uint64_t since)
 {
@@ -62,8 +62,8 @@ static bool is_unchanged(int fd, const struct stat *st, uint64_t generation, uin
 
 	if (nanoseconds(&st->st_ctim) <= since)
 		return true;
-	return nanoseconds(&st->st_mtim) <= since && ioctl(fd, FS_IOC_GETVERSION, now) == 0 &&
-	       (uint32_t)now[0] == (uint32_t)generation;
+	return st->st_nlink > 1 && nanoseconds(&st->st_mtim) <= since &&
+	       ioctl(fd, FS_IOC_GETVERSION, now) == 0 && (uint32_t)now[0] == (uint32_t)generation;
 }
 
 int open_mapped(const char *path, uint64_t device, uint64_t inode, uint64_t generation,

@@ -138,13 +138,14 @@ shows '[0-9.]+% +perfdata-load +perfdata-load +\[\.\] burn' "perf report"
 
 # A program that has ended keeps its build id if its file gets another name, as in perf's cache: where the file
 # system tells inodes apart that had the same number. Another content has none, nor another file.
-programs=(linked written replaced)
+programs=(linked written replaced copied)
 for name in "${programs[@]}"; do
 	cp "$BIN/perfdata-load" "$SCRATCH/$name"
 	expect_ok "$SCRATCH/$name" 0 1 1 1 /bin/true
 done
 ln "$SCRATCH/linked" "$SCRATCH/link"
 printf x >>"$SCRATCH/written"
+cp --preserve=timestamps "$BIN/scene" "$SCRATCH/copied"
 cp --preserve=timestamps "$BIN/perfdata-load" "$SCRATCH/new"
 mv "$SCRATCH/new" "$SCRATCH/replaced"
 snapshot programs team/sched
@@ -152,7 +153,7 @@ quiet perf buildid-list -i "$SCRATCH/programs.data"
 case $(stat -f -c %T "$SCRATCH") in
 ext2/ext3 | xfs | btrfs) shows "^[0-9a-f]{40} $SCRATCH/linked$" "perf buildid-list of a file with another link" ;;
 esac
-if grep -E "^[0-9a-f]{40} $SCRATCH/(written|replaced)$" "$SCRATCH/out"; then fail "a build id of another content"; fi
+if grep -E "^[0-9a-f]{40} $SCRATCH/(written|replaced|copied)$" "$SCRATCH/out"; then fail "a build id of another content"; fi
 
 # The pipe format.
 kinds=('own/[!u]*')
