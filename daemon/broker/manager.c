@@ -242,7 +242,6 @@ static void on_looked(void *userdata)
 		triggers_retry(&m->triggers);
 	}
 	sideband_retry(&m->sideband);
-	auxtrace_retry(&m->auxtrace);
 }
 
 static void find_bounced(void *userdata, const struct pp_cpumask *online, struct pp_cpumask *ret)

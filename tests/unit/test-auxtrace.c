@@ -356,8 +356,31 @@ START_TEST(delete_during_an_order)
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_until(&b, keeper_area(&k, 2, 3));
 	broker_settle(&b);
-	ck_assert_str_eq(k.did, "drop1:0 drop1:3 put2:3");
+	ck_assert_str_eq(k.did, "put2:3 drop1:0 drop1:3");
 	ck_assert_uint_eq(b.engine.aux, 3);
+}
+END_TEST
+
+/* A second name inherits the areas, and the trace in them: they are not dropped meanwhile. */
+START_TEST(inherited)
+{
+	struct pp_msg_name which = client_name("a", "x");
+	struct pp_event *second;
+
+	begin(1);
+	second = add_event("second", AREA);
+	second->shares = 1;
+	second->origin = 1;
+	find_events();
+	broker_settle(&b);
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_DELETE, &which);
+	broker_until(&b, event_of(1)->state == PP_EVENT_DELETING);
+	auxtrace_continue(&b.auxtrace);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "");
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
 }
 END_TEST
 
@@ -424,6 +447,26 @@ START_TEST(engine_refuses)
 		broker_settle(&b);
 		ck_assert_int_eq(event_of(1)->aux_error, 0);
 	}
+}
+END_TEST
+
+/* What cannot be had on one CPU keeps no other from tracing, though each is asked for alone. */
+START_TEST(others_trace)
+{
+	struct pp_event *x = add_event("x", 64ULL << 20);
+
+	x->rings.bits[0] = b.hotplug.online.bits[0] = 0x7;
+	fail_orders(EBUSY, 1); /* CPU 0 */
+	find_events();
+	broker_until(&b, k.n_areas == 2);
+	broker_settle(&b);
+	ck_assert_str_eq(k.did, "put1:1 put1:2");
+	ck_assert_int_eq(event_of(1)->aux_error, EBUSY);
+	ck_assert_uint_eq(event_of(1)->aux_lacks.bits[0], 1);
+	auxtrace_retry(&b.auxtrace);
+	broker_until(&b, k.n_areas == 3);
+	broker_settle(&b);
+	ck_assert_int_eq(event_of(1)->aux_error, 0);
 }
 END_TEST
 
@@ -690,6 +733,8 @@ int main(void)
 	tcase_add_test(t, state_is_told_again);
 	tcase_add_test(t, pause_during_an_order);
 	tcase_add_test(t, delete_during_an_order);
+	tcase_add_test(t, inherited);
+	tcase_add_test(t, others_trace);
 	tcase_add_loop_test(t, event_goes_during_an_order, 0, 2);
 	tcase_add_test(t, event_goes_with_the_engine);
 	tcase_add_test(t, engine_refuses);

@@ -19,6 +19,11 @@ void aux_held_forget(struct auxtrace *a);
 /* The next page of its answer. False: it is not sorted, or there is no memory. */
 bool aux_held_list(struct auxtrace *a, const struct pp_keep_area *areas, size_t n, bool more);
 
+/* ── auxtrace.c ── */
+
+/* Sends keeper.out, with descriptors or NULL. If that fails, the connection has ended. */
+void auxtrace_ask(struct auxtrace *a, const struct pp_fds *fds);
+
 /* ── auxtrace-order.c ── */
 
 /* The event with AUX areas that owns rings of this id, or NULL. */

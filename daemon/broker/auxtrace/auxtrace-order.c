@@ -11,11 +11,16 @@
 
 /* ── what is wanted ─────────────────────────────────────────────────────────────────────── */
 
-/* Second names have no areas of their own. */
+/* Second names have no areas of their own. An event that is being deleted has: a second name may inherit them. */
 static bool owns_areas(const struct event *e)
 {
 	return e->truth.spec.flags & PP_EVENT_AUX && !e->truth.shares &&
-	       e->state != PP_EVENT_CREATING && e->state != PP_EVENT_DELETING;
+	       e->state != PP_EVENT_CREATING;
+}
+
+static bool wants_areas(const struct event *e)
+{
+	return owns_areas(e) && e->state != PP_EVENT_DELETING;
 }
 
 struct event *auxtrace_owner(const struct auxtrace *a, uint64_t origin)
@@ -36,16 +41,15 @@ static bool holds(const struct auxtrace *a, uint64_t origin, unsigned cpu, uint6
 	return held && !held->dead && held->is.generation == generation;
 }
 
-/* Whether perf events on it live, and the generation of those that are opened now. Without an account the broker is told
- * of CPUs that go (auxtrace_went()). */
-static bool is_there(int account, unsigned cpu, uint64_t *ret)
+/* Whether perf events on it live, and the generation of those that are opened now; -errno. Without an account the
+ * broker is told of CPUs that go (auxtrace_went()). */
+static int is_there(int account, unsigned cpu, uint64_t *ret)
 {
 	struct pp_cpu_state state = {};
+	int r = account >= 0 ? tree_cpus_read(account, cpu, &state) : 0;
 
-	if (account >= 0 && (tree_cpus_read(account, cpu, &state) < 0 || state.away))
-		return false;
 	*ret = state.generation;
-	return true;
+	return r < 0 ? r : !state.away;
 }
 
 /* The keeper does nothing else while it maps them: no more than it also copies in one go. */
@@ -56,9 +60,11 @@ static uint32_t page_max(const struct event *e)
 	return (uint32_t)MIN(MAX(n, 1ULL), (uint64_t)PP_SIDEBAND_CPUS);
 }
 
-/* Fills the page with the next CPUs on which the event lacks its area. Whether there are any. */
-static bool find_missing(const struct auxtrace *a, const struct event *e, struct pp_cpumask *cpus,
-			 struct pp_keep_cpu *page, uint32_t *n)
+/* Fills the page with the next CPUs on which the event lacks its area, but for those: NULL: none. Whether there are
+ * any; -errno: nobody knows just now. */
+static int find_missing(const struct auxtrace *a, const struct event *e,
+			const struct pp_cpumask *refused, struct pp_cpumask *cpus,
+			struct pp_keep_cpu *page, uint32_t *n)
 {
 	_cleanup_close_ int account = tree_cpus_open(a->registry);
 	uint32_t max = page_max(e);
@@ -66,14 +72,19 @@ static bool find_missing(const struct auxtrace *a, const struct event *e, struct
 	*cpus = (struct pp_cpumask){};
 	*n = 0;
 	if (account < 0 && account != -ENOENT)
-		return false; /* nobody knows just now */
+		return account;
 	PP_CPUMASK_FOREACH(cpu, &e->truth.rings)
 	{
 		uint64_t generation;
+		int r;
 
 		if (!pp_cpumask_test(a->online, cpu) || *n == max ||
-		    !is_there(account, cpu, &generation) ||
-		    holds(a, e->truth.origin, cpu, generation))
+		    (refused && pp_cpumask_test(refused, cpu)))
+			continue;
+		r = is_there(account, cpu, &generation);
+		if (r < 0)
+			return r;
+		if (r == 0 || holds(a, e->truth.origin, cpu, generation))
 			continue;
 		page[(*n)++] = (struct pp_keep_cpu){ .cpu = cpu, .generation = generation };
 		pp_cpumask_set(cpus, cpu);
@@ -87,7 +98,7 @@ bool auxtrace_is_complete(const struct auxtrace *a, const struct event *e)
 	struct pp_cpumask cpus;
 	uint32_t n;
 
-	return !find_missing(a, e, &cpus, page, &n);
+	return find_missing(a, e, NULL, &cpus, page, &n) == 0;
 }
 
 /* ── what is missing ────────────────────────────────────────────────────────────────────── */
@@ -103,9 +114,12 @@ void auxtrace_refused(struct auxtrace *a, uint64_t id, int error, const char *se
 			  "again: %s",
 			  e->truth.spec.ns, e->truth.spec.name, id, sentence);
 	if (e) {
-		e->aux_refused = true;
 		e->aux_error = error;
-		e->aux_lacks = a->asked_for;
+		PP_CPUMASK_FOREACH(cpu, &a->asked_for)
+		{
+			pp_cpumask_set(&e->aux_refused, cpu);
+			pp_cpumask_set(&e->aux_lacks, cpu);
+		}
 	}
 	aux_waits_end(a, id, error, sentence);
 }
@@ -128,7 +142,7 @@ static bool went_meanwhile(const struct auxtrace *a)
 	uint64_t generation;
 
 	for (uint32_t i = 0; i < a->n_page; i++)
-		if (!is_there(account, a->page[i].cpu, &generation) ||
+		if (is_there(account, a->page[i].cpu, &generation) <= 0 ||
 		    generation != a->page[i].generation)
 			return true;
 	return false;
@@ -143,7 +157,7 @@ static void on_ordered(struct waiter *waiter, const struct outcome *outcome)
 		/* Without an engine the order follows when it returns; without the event, never.
 		 * (perf_event_open(2) has these two errors as well: they are refusals.) */
 		if (orders_is_patient(a->lifecycle->orders) && outcome->event &&
-		    owns_areas(outcome->event))
+		    wants_areas(outcome->event))
 			auxtrace_refused(a, a->about, outcome->error, outcome->sentence);
 		return;
 	}
@@ -161,7 +175,7 @@ static bool order(struct auxtrace *a, struct event *e)
 {
 	int r;
 
-	if (!find_missing(a, e, &a->asked_for, a->page, &a->n_page))
+	if (find_missing(a, e, &e->aux_refused, &a->asked_for, a->page, &a->n_page) <= 0)
 		return false;
 	a->about = e->truth.id;
 	a->origin = e->truth.origin;
@@ -187,7 +201,7 @@ const struct pp_keep_area *auxtrace_stale(const struct auxtrace *a)
 	for (size_t i = 0; i < r->n_settled; i++) {
 		const struct event *e = r->by_id[i];
 
-		if (!owns_areas(e) || e->aux_refused || !find_missing(a, e, &cpus, page, &n))
+		if (!wants_areas(e) || find_missing(a, e, &e->aux_refused, &cpus, page, &n) <= 0)
 			continue;
 		for (uint32_t k = 0; k < n; k++)
 			if ((held = aux_held_find(a, e->truth.origin, page[k].cpu)))
@@ -205,7 +219,7 @@ bool auxtrace_order(struct auxtrace *a)
 	for (size_t i = 0; i < r->n_settled; i++) {
 		struct event *e = r->by_id[i];
 
-		if (owns_areas(e) && !e->aux_refused && order(a, e))
+		if (wants_areas(e) && order(a, e))
 			return true;
 	}
 	return false;

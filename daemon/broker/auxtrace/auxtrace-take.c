@@ -94,10 +94,8 @@ bool aux_takings_ask(struct auxtrace *a)
 	request->event = taking->origin;
 	request->first = taking->cpu;
 	a->asked = now;
-	if (keeper_ask(&a->keeper, NULL, 0) < 0)
-		taking->done(taking, -EAGAIN, -EBADF, 0);
-	else
-		a->current = taking;
+	a->current = taking;
+	auxtrace_ask(a, NULL);
 	return true;
 }
 

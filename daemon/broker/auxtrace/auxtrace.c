@@ -15,8 +15,9 @@
 #include "proto/macro.h"
 
 #define BACKOFF_MAX_USEC (5 * 1000 * 1000ULL)
-#define ATTEMPTS_SOON 5 /* attempts for which clients wait */
-#define ATTEMPTS_MAX 12 /* to reach a keeper from which nothing is wanted */
+#define AGAIN_USEC (10 * 1000 * 1000ULL) /* until what was refused is tried again */
+#define ATTEMPTS_SOON 5			 /* attempts for which clients wait */
+#define ATTEMPTS_MAX 12			 /* to reach a keeper from which nothing is wanted */
 
 static const char no_keeper[] =
 	"The keeper, which holds the areas that the PMU traces into, did not answer or is not running; "
@@ -92,6 +93,15 @@ static int on_rested(sd_event_source *source _unused_, uint64_t usec _unused_, v
 	return 0;
 }
 
+static int on_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct auxtrace *a = userdata;
+
+	a->looks = false;
+	auxtrace_retry(a);
+	return 0;
+}
+
 static int on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
 	struct auxtrace *a = userdata;
@@ -103,7 +113,7 @@ static int on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 
 /* ── what it is asked ───────────────────────────────────────────────────────────────────── */
 
-static void ask(struct auxtrace *a, const struct pp_fds *fds)
+void auxtrace_ask(struct auxtrace *a, const struct pp_fds *fds)
 {
 	int r = keeper_ask(&a->keeper, fds ? fds->fd : NULL, fds ? fds->n : 0);
 
@@ -120,10 +130,10 @@ static void ask_held(struct auxtrace *a)
 
 	q->event = a->listed.event;
 	q->first = a->listed.cpu;
-	ask(a, NULL);
+	auxtrace_ask(a, NULL);
 }
 
-/* Passes on the engine's descriptors; ours are closed then. False: the event is gone. */
+/* Passes on the engine's descriptors; ours are closed then. False: the event goes, or is gone. */
 static bool hand_over(struct auxtrace *a)
 {
 	_cleanup_(pp_fds_close) struct pp_fds fds = a->fds;
@@ -131,14 +141,14 @@ static bool hand_over(struct auxtrace *a)
 	struct pp_keep_request *q = keeper_request(&a->keeper, PP_KEEP_AREAS);
 
 	a->fds.n = 0;
-	if (!e)
+	if (!e || e->state == PP_EVENT_DELETING)
 		return false;
 	q->event = a->origin;
 	q->aux_size = e->truth.spec.data_size;
 	q->what = e->truth.paused;
 	q->n_cpus = a->n_page;
 	memcpy(q->cpus, a->page, a->n_page * sizeof(*a->page));
-	ask(a, &fds);
+	auxtrace_ask(a, &fds);
 	return true;
 }
 
@@ -148,7 +158,7 @@ static void ask_drop(struct auxtrace *a, const struct pp_keep_area *area)
 
 	q->event = area->event;
 	q->first = area->cpu;
-	ask(a, NULL);
+	auxtrace_ask(a, NULL);
 }
 
 static void ask_pause(struct auxtrace *a, const struct event *e)
@@ -157,7 +167,7 @@ static void ask_pause(struct auxtrace *a, const struct event *e)
 
 	q->event = e->truth.origin;
 	q->what = e->truth.paused;
-	ask(a, NULL);
+	auxtrace_ask(a, NULL);
 }
 
 /* Brings the areas that are held into the state that is wanted. Whether there was something to do. */
@@ -249,8 +259,6 @@ static void areas_answered(struct auxtrace *a, const struct pp_keep_request *q)
 {
 	struct event *e = auxtrace_owner(a, q->event);
 
-	if (e)
-		e->aux_error = 0;
 	for (uint32_t i = 0; i < q->n_cpus; i++) {
 		const struct pp_keep_area area = {
 			.event = q->event,
@@ -265,7 +273,11 @@ static void areas_answered(struct auxtrace *a, const struct pp_keep_request *q)
 			held->dead = false;
 		else
 			aux_held_forget(a);
+		if (e)
+			pp_cpumask_clear(&e->aux_lacks, area.cpu);
 	}
+	if (e && pp_cpumask_count(&e->aux_lacks) == 0)
+		e->aux_error = 0;
 }
 
 /* After a failure, too: else it would be asked again at once. */
@@ -375,6 +387,8 @@ void auxtrace_continue(struct auxtrace *a)
 	if (!orders_is_patient(a->lifecycle->orders))
 		aux_waits_end(a, 0, EAGAIN, no_engine);
 	aux_waits_check(a);
+	if (!a->looks && is_wanted(a))
+		a->looks = timer_start(a->again, AGAIN_USEC) >= 0;
 	a->stepping = false;
 }
 
@@ -388,7 +402,7 @@ void auxtrace_retry(struct auxtrace *a)
 	const struct registry *r = &a->lifecycle->registry;
 
 	for (size_t i = 0; i < r->n_settled; i++)
-		r->by_id[i]->aux_refused = false;
+		r->by_id[i]->aux_refused = (struct pp_cpumask){};
 	a->restate = 1;
 	auxtrace_continue(a);
 }
@@ -419,6 +433,8 @@ int auxtrace_init(struct auxtrace *a, sd_event *loop, const char *path)
 	r = keeper_init(&a->keeper, loop, path);
 	if (r >= 0)
 		r = timer_add(loop, &a->retry, on_retry, a);
+	if (r >= 0)
+		r = timer_add(loop, &a->again, on_again, a);
 	return r < 0 ? r : timer_add(loop, &a->rest, on_rested, a);
 }
 
@@ -432,6 +448,7 @@ void auxtrace_done(struct auxtrace *a)
 	keeper_done(&a->keeper);
 	a->retry = sd_event_source_disable_unref(a->retry);
 	a->rest = sd_event_source_disable_unref(a->rest);
+	a->again = sd_event_source_disable_unref(a->again);
 	forget_connection(a);
 	free(a->held);
 	a->held = NULL;

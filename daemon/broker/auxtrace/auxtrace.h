@@ -88,6 +88,10 @@ struct auxtrace {
 	uint32_t n_page;
 	struct pp_fds fds; /* received, to be passed to the keeper */
 
+	/* While an event is wanted: until all is looked at again. */
+	sd_event_source *again;
+	bool looks;
+
 	/* The keeper is to be told again which events from this origin on are paused; 0: none. */
 	uint64_t restate;
 
@@ -108,7 +112,7 @@ void auxtrace_done(struct auxtrace *a);
 /* Call this when events or the link to the engine come or go, or an order has completed. */
 void auxtrace_continue(struct auxtrace *a);
 
-/* Retries what was refused: CPUs have come, or time has passed. A PMU that the kernel has stopped,
+/* Retries what was refused: CPUs have come, or ten seconds have passed. A PMU that the kernel has stopped,
  * because it could not write its trace, traces again. */
 void auxtrace_retry(struct auxtrace *a);
 

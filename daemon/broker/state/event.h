@@ -43,10 +43,10 @@ struct event {
 	struct pp_msg_target target; /* with PP_EVENT_BOUND */
 	uint64_t
 		was_ended; /* the generation in which its end was ordered, because that has ended */
-	/* With PP_EVENT_AUX: it could not get its areas, and tries again; auxtrace.c owns these. */
-	bool aux_refused;
-	int aux_error;		     /* of the last attempt: positive errno value */
-	struct pp_cpumask aux_lacks; /* then: on these CPUs */
+	/* With PP_EVENT_AUX: it could not get its areas on these CPUs, and tries again; auxtrace.c owns these. */
+	struct pp_cpumask aux_refused; /* since the last look at all: other CPUs come first */
+	struct pp_cpumask aux_lacks;   /* at the last attempt */
+	int aux_error;		       /* of that: positive errno value */
 
 	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
 	/* Its part in triggers; triggers.c owns these. */
