@@ -53,21 +53,27 @@ static int keep(struct event_traces *e, int fd)
 	return 0;
 }
 
-static int take_event(struct perfpersist *p, uint64_t id, const struct selection *s,
-		      struct event_traces *e)
+static bool is_selected(const struct selection *s, unsigned cpu)
 {
-	struct perfpersist_auxtrace_info aux = { .sz = sizeof(aux) };
-	int r = 0, fd;
+	return !s->cpus || (cpu < s->n_cpus && s->cpus[cpu]);
+}
 
-	for (uint32_t k = 0; r >= 0 && (k == 0 || k < aux.cpus); k++) {
-		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0) {
-			complain("%s", perfpersist_error(p));
-			if (k == 0 && !aux.cpus)
-				break;
+/* An area can be missing on any CPU of the event: offline, refused, being made. Of others none is taken: each stops
+ * its PMU. */
+static int take_event(struct perfpersist *p, struct perfpersist_event *event, uint64_t id,
+		      const struct selection *s, struct event_traces *e)
+{
+	size_t n = perfpersist_event_rings(event);
+	int r = 0;
+
+	for (uint32_t k = 0; r >= 0 && k < n; k++) {
+		struct perfpersist_auxtrace_info aux = { .sz = sizeof(aux) };
+		int fd;
+
+		if (!is_selected(s, (unsigned)perfpersist_ring_cpu(event, k)))
 			continue;
-		}
-		if (s->cpus && (aux.cpu >= s->n_cpus || !s->cpus[aux.cpu]))
-			close_fd(fd);
+		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0)
+			complain("%s", perfpersist_error(p));
 		else
 			r = keep(e, fd);
 	}
@@ -102,7 +108,7 @@ int take_traces(struct perfpersist *p, const struct chosen *events, const struct
 			continue;
 		first = first ?: e;
 		if (pmu_of(e) == pmu_of(first))
-			r = take_event(p, info.id, s, &ret->of_events[i]);
+			r = take_event(p, e, info.id, s, &ret->of_events[i]);
 		else
 			complain(
 				"The traces of %s/%s are left out, since perf decodes those of one "
