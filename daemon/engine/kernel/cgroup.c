@@ -38,7 +38,7 @@ static int find_mount(char ret[static PATH_MAX])
 	size_t size = 0;
 
 	if (!file)
-		return -errno;
+		return errno == ENOENT ? -EIO : -errno;
 	while (getline(&line, &size, file) > 0) {
 		char root[PATH_MAX], at[PATH_MAX];
 		const char *type = strstr(line, " - ");
@@ -50,7 +50,7 @@ static int find_mount(char ret[static PATH_MAX])
 		strcpy(ret, at);
 		return 0;
 	}
-	return -ENOENT;
+	return ferror(file) ? -EIO : -ENOENT;
 }
 
 /* The number of names in the path; -EINVAL: not an absolute path, or it has . or .. */
@@ -158,13 +158,18 @@ static int find_path_of_unit(const char *what, const char *mount, const char *un
 static int find_hierarchy(const char *what, char ret[static PATH_MAX], struct failure *f)
 {
 	struct stat st;
+	int r;
 
 	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != INITIAL_NAMESPACE)
 		return fail(f, EOPNOTSUPP,
 			    "%s cannot be found here: the daemon runs in a cgroup namespace and "
 			    "sees a part of the cgroups only.",
 			    what);
-	if (find_mount(ret) < 0)
+	r = find_mount(ret);
+	if (r < 0 && r != -ENOENT) /* which says that the cgroup has ended */
+		return fail(f, -r, "%s cannot be found: /proc/self/mountinfo cannot be read (%s).",
+			    what, strerror(-r));
+	if (r < 0)
 		return fail(f, ENOENT,
 			    "%s cannot be found here: no cgroup hierarchy of version 2 is mounted "
 			    "as a whole.",
