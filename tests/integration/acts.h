@@ -327,12 +327,3 @@ static int ask(int (*order)(struct perfpersist *p, const struct kind *kind),
 	perfpersist_free(p);
 	return r;
 }
-
-static void ask_in_peace(int (*order)(struct perfpersist *p, const struct kind *kind),
-			 const struct kind *kind)
-{
-	char why[512];
-
-	if (ask(order, kind, why) < 0)
-		die("undisturbed, and yet: %s", why);
-}

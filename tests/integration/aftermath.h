@@ -46,6 +46,24 @@ __attribute__((noreturn)) static void waited_in_vain(const char *what)
 		}                                            \
 	} while (0)
 
+/* The next engine is there. On a busy machine that takes longer than clients wait. */
+static bool has_engine(void)
+{
+	_cleanup_(sight_done) struct sight s = { .n = 0 };
+
+	return look(&s);
+}
+
+static void ask_in_peace(int (*order)(struct perfpersist *p, const struct kind *kind),
+			 const struct kind *kind)
+{
+	char why[512];
+
+	WAIT_UNTIL("an engine", has_engine());
+	if (ask(order, kind, why) < 0)
+		die("undisturbed, and yet: %s", why);
+}
+
 /* The test's processes end with it, whatever happens. */
 static void end_services(void)
 {

@@ -321,7 +321,8 @@ static void learn(struct kind *kind)
 	ask_in_peace(copy_victim, kind);
 	names_in(dir, kind->leaves, sizeof(kind->leaves));
 	forget_name(kind->leaves);
-	if (!look(&s) || s.n != 2 || !s.victim)
+	WAIT_UNTIL("a list", look(&s));
+	if (s.n != 2 || !s.victim)
 		die("the model of %s is not listed", kind->name);
 	kind->missed_unknown = s.victim->missed_unknown;
 	kind->memory = s.victim->memory;
