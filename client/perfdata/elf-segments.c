@@ -26,10 +26,10 @@ static size_t read_table(int fd, bool is_64, uint64_t offset, size_t n, size_t e
 		const Elf64_Phdr *a = &table.of_64[i];
 		const Elf32_Phdr *b = &table.of_32[i];
 
-		ret[i] = is_64 ? (struct elf_segment){ a->p_type, a->p_offset, a->p_vaddr,
-						       a->p_filesz }
-			       : (struct elf_segment){ b->p_type, b->p_offset, b->p_vaddr,
-						       b->p_filesz };
+		ret[i] = is_64 ? (struct elf_segment){ a->p_type, a->p_flags, a->p_offset,
+						       a->p_vaddr, a->p_filesz }
+			       : (struct elf_segment){ b->p_type, b->p_flags, b->p_offset,
+						       b->p_vaddr, b->p_filesz };
 	}
 	return n;
 }

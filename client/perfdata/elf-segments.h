@@ -8,7 +8,7 @@
 #define ELF_SEGMENTS_MAX 128
 
 struct elf_segment {
-	uint32_t type; /* PT_* */
+	uint32_t type, flags; /* PT_*, PF_* */
 	uint64_t offset, address, size;
 };
 

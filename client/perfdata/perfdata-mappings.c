@@ -20,7 +20,7 @@ struct loads {
 	size_t n;
 	struct load {
 		uint64_t offset, address, size;
-		bool is_told;
+		bool runs, is_told;
 	} load[LOADS_MAX];
 };
 
@@ -39,7 +39,8 @@ static void find_loads(int fd, struct loads *ret)
 	for (size_t i = 0; i < n && ret->n < LOADS_MAX; i++)
 		if (all[i].type == PT_LOAD && is_sane(&all[i]))
 			ret->load[ret->n++] =
-				(struct load){ all[i].offset, all[i].address, all[i].size, false };
+				(struct load){ all[i].offset, all[i].address, all[i].size,
+					       all[i].flags & PF_X, false };
 	for (size_t k = 0; k < ret->n; k++) {
 		struct load *l = &ret->load[k];
 
@@ -107,7 +108,8 @@ void mappings_put(struct perfpersist_perfdata *d, const uint8_t *bytes, size_t s
 		return;
 	loads = loads_of(&d->mapped, &m);
 	for (size_t i = 0; loads && i < loads->n && !executable; i++)
-		if (loads->load[i].offset / MAP_PAGE == m.offset / MAP_PAGE)
+		/* Of a small file all can be in one page. */
+		if (loads->load[i].runs && loads->load[i].offset / MAP_PAGE == m.offset / MAP_PAGE)
 			executable = &loads->load[i];
 	for (size_t i = 0; executable && i < loads->n; i++)
 		if (loads->load[i].is_told && &loads->load[i] != executable)
