@@ -33,6 +33,7 @@ struct cached {
 struct symbols {
 	char *release;
 	struct symbols_kernel kernel;
+	size_t dsos_seen;	     /* that are not the kernel's, which has a build id */
 	struct symbols_file **files; /* by the dsos' indices; NULL: not loaded yet */
 	size_t n_files;
 	struct keytable by_file; /* the first dso of each file, by a hash */
@@ -96,8 +97,9 @@ static void learn_kernel(struct symbols *s, struct processes *p)
 {
 	if (s->kernel.tried || s->kernel.id.build_id)
 		return;
-	for (size_t i = 0; i < processes_dsos(p); i++) {
-		const struct dso *dso = processes_dso(p, i);
+	/* A hostile file has any number of them. One that has no build id gets none later. */
+	for (; s->dsos_seen < processes_dsos(p); s->dsos_seen++) {
+		const struct dso *dso = processes_dso(p, s->dsos_seen);
 
 		if (dso->build_id_size && !strncmp(dso->path, "[kernel.", strlen("[kernel."))) {
 			s->kernel.id.build_id = dso->build_id;
