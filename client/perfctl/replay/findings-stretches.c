@@ -117,18 +117,25 @@ static int judge_sleep(struct findings *f, const struct stretch *s, uint64_t usu
 	return 0;
 }
 
-/* Whether it is that thread which mostly wakes it: an interrupt's wakeup names whoever was interrupted. */
-static bool wakes_mostly(const struct stretch *all, size_t n, uint32_t waker)
+/* The thread that wakes it more often than all others together, or FINDINGS_NONE: an interrupt's wakeup names
+ * whoever was interrupted. */
+static uint32_t usual_waker(const struct stretch *all, size_t n)
 {
-	size_t own = 0;
+	uint32_t most = FINDINGS_NONE;
+	size_t lead = 0, own = 0;
 
+	/* If there is one, it is left when each is set off against another. */
+	for (size_t i = 0; i < n; i++) {
+		if (lead == 0)
+			most = all[i].waker;
+		lead += all[i].waker == most ? 1 : (size_t)-1;
+	}
 	for (size_t i = 0; i < n; i++)
-		own += all[i].waker == waker;
-	return 2 * own > n;
+		own += all[i].waker == most;
+	return 2 * own > n ? most : FINDINGS_NONE;
 }
 
-static bool is_told(const struct findings *f, const struct stretch *all, size_t n,
-		    const struct stretch *s)
+static bool is_told(const struct findings *f, const struct stretch *s, uint32_t usual)
 {
 	const struct finding_thread *t = &f->threads[s->thread], *waker;
 
@@ -137,13 +144,14 @@ static bool is_told(const struct findings *f, const struct stretch *all, size_t 
 	if (s->waker == FINDINGS_NONE || s->waker == s->thread)
 		return false;
 	waker = &f->threads[s->waker];
-	return findings_process(t) == findings_process(waker) || wakes_mostly(all, n, s->waker);
+	return findings_process(t) == findings_process(waker) || s->waker == usual;
 }
 
 /* all: of one thread and kind, the shortest first. */
 static int judge_outliers(struct findings *f, const struct stretch *all, size_t n)
 {
 	uint64_t usual = all[n / 2].ns;
+	uint32_t waker = usual_waker(all, n);
 	int r = 0;
 
 	if (n < OUTLIER_OF)
@@ -153,7 +161,7 @@ static int judge_outliers(struct findings *f, const struct stretch *all, size_t 
 
 		if (s->ns < FINDINGS_OUTLIER || s->ns / OUTLIER_TIMES < usual)
 			break;
-		if (!is_told(f, all, n, s))
+		if (!is_told(f, s, waker))
 			continue;
 		r = s->kind == STRETCH_BURST ? judge_burst(f, s, usual) : judge_sleep(f, s, usual);
 	}
