@@ -343,6 +343,22 @@ START_TEST(spans)
 	ck_assert_int_eq(compare_cover(c, i, 990 * SECOND + 5, 990 * SECOND + 15), 0);
 	ck_assert_int_eq(compare_cover(c, i, 990 * SECOND + 2, 990 * SECOND + 15), 0);
 	ck_assert_uint_eq(i->series.cells[0].sum, 15);
+	/* One that lasts, with others inside. */
+	i = item(COMPARE_REQUESTS, "z", 0);
+	for (unsigned k = 1; k < 4; k++)
+		ck_assert_int_eq(
+			compare_cover(c, i, 990 * SECOND + 10 * k, 990 * SECOND + 10 * k + 1), 0);
+	ck_assert_int_eq(compare_cover(c, i, 990 * SECOND, 990 * SECOND + 100), 0);
+	ck_assert_uint_eq(i->series.cells[0].sum, 100);
+	ck_assert_uint_eq(i->series.cells[0].n, 4);
+	/* More than are remembered: no time counts twice. */
+	i = item(COMPARE_REQUESTS, "v", 0);
+	for (unsigned k = 1; k < 9; k++)
+		ck_assert_int_eq(
+			compare_cover(c, i, 990 * SECOND + 10 * k, 990 * SECOND + 10 * k + 1), 0);
+	ck_assert_int_eq(compare_cover(c, i, 990 * SECOND, 990 * SECOND + 100), 0);
+	ck_assert_uint_le(i->series.cells[0].sum, 100);
+	ck_assert_uint_ge(i->series.cells[0].sum, 100 - 10 * (8 - COMPARE_COVERED + 1));
 }
 END_TEST
 

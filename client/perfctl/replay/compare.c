@@ -127,7 +127,9 @@ static uint64_t end_of(const struct compare_grid *g, uint32_t slice)
 	return compare_begin(g) + (slice + 1) * g->width;
 }
 
-int compare_span(const struct compare *c, struct compare_item *item, uint64_t begin, uint64_t end)
+/* is_all: this is one thing, or its last part; or an earlier part, which is none. */
+static int add_span(const struct compare *c, struct compare_item *item, uint64_t begin,
+		    uint64_t end, bool is_all)
 {
 	uint64_t from = MAX(begin, compare_begin(&c->grid)), to = MIN(end, c->grid.until);
 	struct compare_cell one = {};
@@ -137,7 +139,7 @@ int compare_span(const struct compare *c, struct compare_item *item, uint64_t be
 		return 0;
 	for (; one.slice <= last; one.slice++) {
 		uint64_t next = MIN(end_of(&c->grid, one.slice), to);
-		bool ends = one.slice == last;
+		bool ends = is_all && one.slice == last;
 
 		one.n = ends;
 		one.sum = next - from;
@@ -149,12 +151,45 @@ int compare_span(const struct compare *c, struct compare_item *item, uint64_t be
 	return 0;
 }
 
+int compare_span(const struct compare *c, struct compare_item *item, uint64_t begin, uint64_t end)
+{
+	return add_span(c, item, begin, end, true);
+}
+
+static void remember(struct compare_item *item, struct compare_time one)
+{
+	struct compare_time *t = item->covered;
+
+	if (item->n_covered == COMPARE_COVERED) {
+		item->before = t->end;
+		memmove(t, t + 1, --item->n_covered * sizeof(*t));
+	}
+	t[item->n_covered++] = one;
+}
+
 int compare_cover(const struct compare *c, struct compare_item *item, uint64_t begin, uint64_t end)
 {
-	uint64_t from = MAX(begin, item->covered);
+	uint64_t from = MIN(MAX(begin, item->before), end);
+	struct compare_time all = { from, end };
+	size_t n = 0;
+	int r = 0;
 
-	item->covered = MAX(item->covered, end);
-	return compare_span(c, item, MIN(from, end), end);
+	for (size_t i = 0; i < item->n_covered && r >= 0; i++) {
+		const struct compare_time *t = &item->covered[i];
+
+		if (t->end < from) {
+			n++; /* apart from this one */
+			continue;
+		}
+		if (t->begin > from)
+			r = add_span(c, item, from, t->begin, false);
+		all.begin = MIN(all.begin, t->begin);
+		all.end = MAX(all.end, t->end);
+		from = MIN(MAX(from, t->end), end);
+	}
+	item->n_covered = n;
+	remember(item, all);
+	return r < 0 ? r : add_span(c, item, from, end, true);
 }
 
 /* ── Items ── */

@@ -98,13 +98,21 @@ struct compare_series {
 
 int compare_series_add(struct compare_series *s, const struct compare_cell *one); /* -ENOMEM */
 
+/* An item's times that are remembered for compare_cover(). */
+#define COMPARE_COVERED 4
+
 struct compare_item {
 	enum compare_class class;
 	uint32_t what, comm; /* names; COMPARE_NO_NAME: none */
 	uint64_t complete;   /* before that, its records are not complete */
 	struct compare_series series;
-	uint64_t covered; /* the end of the last one */
-	uint64_t depth;	  /* of a function: the sum of its depth in the chains of its samples */
+	/* By compare_cover(): times that are counted, in order, apart from each other; and all before. */
+	struct compare_time {
+		uint64_t begin, end;
+	} covered[COMPARE_COVERED];
+	size_t n_covered;
+	uint64_t before;
+	uint64_t depth; /* of a function: the sum of its depth in the chains of its samples */
 };
 
 #define COMPARE_NO_NAME 0xfffffff
@@ -141,7 +149,7 @@ int compare_count(const struct compare *c, struct compare_item *item, uint64_t t
 /* One thing: each slice has its part of the time, and the slice of its end has its length. */
 int compare_span(const struct compare *c, struct compare_item *item, uint64_t begin, uint64_t end);
 /* The same, where things of one item overlap: a time counts once. They come in the order of their
- * ends; what begins before the end of the last counts from then on. */
+ * ends; where more than COMPARE_COVERED are apart, nothing before the end of the oldest counts any more. */
 int compare_cover(const struct compare *c, struct compare_item *item, uint64_t begin, uint64_t end);
 /* The slice of a time; false: none. */
 bool compare_slice(const struct compare *c, uint64_t time, uint32_t *ret);
