@@ -174,6 +174,7 @@ echo "a command that takes too long is killed, with all of its processes"
 command '[ "$PERFPERSIST_NUMBER" != 10 ] || exit 1
 [ "$PERFPERSIST_NUMBER" != 12 ] || { echo $$ >'"$SCRATCH/pids"'; exec sleep 600; }'
 : >"$CALLED"
+: >"$SCRATCH/pids"
 written
 spawn "${PERFCTL[@]}" snapshots exec -D "$SPOOL" -- "$SCRATCH/command" >>"$LOG" 2>&1
 service=$SPAWNED
@@ -184,10 +185,13 @@ written
 wait_until 10 has_called 10 11 12
 kill -KILL "$service"
 wait "$service" 2>/dev/null || true
+wait_until 10 test -s "$SCRATCH/pids"
 kill "$(<"$SCRATCH/pids")"
+: >"$SCRATCH/pids"
 spawn "${PERFCTL[@]}" snapshots exec -D "$SPOOL" -- "$SCRATCH/command" >>"$LOG" 2>&1
 service=$SPAWNED
 wait_until 10 has_called 10 11 12 10 12 || fail "these ran: $(called)"
+wait_until 10 test -s "$SCRATCH/pids"
 kill -TERM "$service"
 wait "$service" || fail "it ends with $? on SIGTERM"
 expect_gone "its command goes on after SIGTERM"
