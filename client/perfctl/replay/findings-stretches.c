@@ -128,7 +128,10 @@ static uint32_t usual_waker(const struct stretch *all, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (lead == 0)
 			most = all[i].waker;
-		lead += all[i].waker == most ? 1 : (size_t)-1;
+		if (all[i].waker == most)
+			lead++;
+		else
+			lead--;
 	}
 	for (size_t i = 0; i < n; i++)
 		own += all[i].waker == most;

@@ -95,10 +95,7 @@ static int on_rested(sd_event_source *source _unused_, uint64_t usec _unused_, v
 
 static int on_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-	struct auxtrace *a = userdata;
-
-	a->looks = false;
-	auxtrace_retry(a);
+	auxtrace_retry(userdata);
 	return 0;
 }
 
@@ -387,8 +384,8 @@ void auxtrace_continue(struct auxtrace *a)
 	if (!orders_is_patient(a->lifecycle->orders))
 		aux_waits_end(a, 0, EAGAIN, no_engine);
 	aux_waits_check(a);
-	if (!a->looks && is_wanted(a))
-		a->looks = timer_start(a->again, AGAIN_USEC) >= 0;
+	if (is_wanted(a) && sd_event_source_get_enabled(a->again, NULL) == 0)
+		timer_start(a->again, AGAIN_USEC);
 	a->stepping = false;
 }
 

@@ -88,9 +88,7 @@ struct auxtrace {
 	uint32_t n_page;
 	struct pp_fds fds; /* received, to be passed to the keeper */
 
-	/* While an event is wanted: until all is looked at again. */
-	sd_event_source *again;
-	bool looks;
+	sd_event_source *again; /* while an event is wanted: until all is looked at again */
 
 	/* The keeper is to be told again which events from this origin on are paused; 0: none. */
 	uint64_t restate;
