@@ -13,9 +13,15 @@ skip() {
 	exit 77
 }
 
+# The logs follow, so lib.sh shows it again behind them.
+_say_failed() {
+	echo "failed: $*" >&2
+	[ ! -d "${SCRATCH-}" ] || echo "failed: $*" >>"$SCRATCH/failed"
+}
+
 # Ends the test as failed.
 fail() {
-	echo "failed: $*" >&2
+	_say_failed "$*"
 	exit 1
 }
 

@@ -280,7 +280,7 @@ event_ids() {
 # ── taking it all away ───────────────────────────────────────────────────────────────────
 
 _fault() {
-	echo "failed: $*" >&2
+	_say_failed "$*"
 	_faults=$((_faults + 1))
 }
 
@@ -380,6 +380,8 @@ _cleanup() {
 		for log in "$SCRATCH"/*.log; do # the daemon's, and of what else the test started
 			[ ! -s "$log" ] || { echo "── ${log##*/}" && tail -n 200 "$log"; } >&2
 		done
+		# Again, where whoever reads only the end sees it.
+		cat "$SCRATCH/failed" >&2
 	fi
 	rm -rf --one-file-system "$SCRATCH" "${SCRATCH%-*}"-?????? # also of one that was killed
 	[ "$_faults" -gt 0 ] && [ "$status" -eq 0 ] && status=1
@@ -392,7 +394,7 @@ _cleanup() {
 }
 
 trap _cleanup EXIT
-trap 'echo "failed: ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+trap '_say_failed "${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"' ERR
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -32,6 +32,7 @@ enum {
 
 static long counts[IDS_MAX];
 
+/* Writing to events/enable can fail with EINTR, although nobody sends a signal (seen on Linux 6.18). */
 static int write_to(const char *dir, const char *file, const char *text)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -39,7 +40,7 @@ static int write_to(const char *dir, const char *file, const char *text)
 
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, strlen(text)) < 0) {
+	if (fd < 0 || TEMP_FAILURE_RETRY(write(fd, text, strlen(text))) < 0) {
 		fprintf(stderr, "%s: %m\n", path);
 		return -1;
 	}
