@@ -11,7 +11,7 @@
  *   adopter last SOCKET NAME        the same, but prints "parts" and waits for a line before it says that it has all
  *   adopter read                    the same with rings that it inherits (LISTEN_FDS)
  *   adopter tells                   whether the kernel tells what a perf event with a program counts
- *   adopter call N                  calls getpgid(2) N times
+ *   adopter call N                  calls sched_getattr(2) N times
  *
  * WHAT: clock (cpu-clock of each online CPU), chains (the same with call chains), faults (page faults of this task), tracepoint ID (of each CPU);
  * dead (faults of a task that has ended), file (no perf event), taken (a clock with a BPF program), many (65 counters, or more than CPUs).
@@ -121,7 +121,7 @@ static void add_tracepoint(const char *id)
 		.disabled = 1,
 	};
 
-	options.event = "syscalls:sys_enter_getpgid";
+	options.event = "syscalls:sys_enter_sched_getattr";
 	if (getenv("ADOPTER_EVENT"))
 		options.event = getenv("ADOPTER_EVENT");
 	add_on_all(&attr);
@@ -403,7 +403,7 @@ int main(int argc, char **argv)
 		claim(argv[2], argv[3], true);
 	} else if (argc > 2 && !strcmp(argv[1], "call")) {
 		for (long i = atol(argv[2]); i > 0; i--)
-			syscall(SYS_getpgid, 0);
+			syscall(SYS_sched_getattr, 0, NULL, 0, 0);
 	} else if (argc > 1 && !strcmp(argv[1], "tells")) {
 		return !kernel_tells();
 	} else if (argc > 1 && !strcmp(argv[1], "read")) {

@@ -12,7 +12,7 @@ command -v perf >/dev/null || skip "there is no perf"
 alone_with breakpoints
 
 PROGRAM=$BIN/chained
-GROUP=ppchains$$
+GROUP=ppchains$$ # perf takes each name of a probe once, whatever its group
 ADDRESS=$(setarch -R "$PROGRAM" --address)
 ROUNDS=3
 full && ROUNDS=20
@@ -29,14 +29,14 @@ fi
 # Some for each recorder, with frames of the kernel, of user space, of both: perf's file cannot tell two of one
 # tracepoint apart, and its breakpoints take no terms.
 SHORTENED=(sched:sched_wakeup_new syscalls:sys_enter_wait4 context-switches "uprobe:$PROGRAM:middle")
-declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner [uretprobe:$PROGRAM:inner]=$GROUP:back__return
-	[uprobe:$PROGRAM:middle]=$GROUP:middle)
+declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner$$ [uretprobe:$PROGRAM:inner]=$GROUP:back$$__return
+	[uprobe:$PROGRAM:middle]=$GROUP:middle$$)
 
 # record OPTION…: perf record of the program. perf's probes are the machine's: they go with this shell.
 record() (
 	trap 'perf probe -q -d "$GROUP:*" 2>/dev/null' EXIT
 	trap - ERR
-	perf probe -q -x "$PROGRAM" -a "$GROUP:inner=inner" -a "$GROUP:middle=middle" -a "$GROUP:back=inner%return" &&
+	perf probe -x "$PROGRAM" -a "$GROUP:inner$$=inner" -a "$GROUP:middle$$=middle" -a "$GROUP:back$$=inner%return" &&
 		perf record -q -c 1 -g -m 8M "$@" -o "$SCRATCH/perf.data" -- setarch -R "$PROGRAM" $ROUNDS
 )
 

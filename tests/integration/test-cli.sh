@@ -224,7 +224,7 @@ expect_eq "$(perfctl reopen kinds/generic -n 1 --json 2>/dev/null | jq -c '.fiel
 	"$(perfctl reopen kinds/hot -n 1 --json 2>/dev/null | jq -c '.fields | keys')" "fields of both recorders"
 
 echo "reopen: several events, and selections"
-perfctl create sel/a -e sched:sched_switch,sched:sched_waking -m 256K >/dev/null
+perfctl create sel/a -e sched:sched_switch,sched:sched_waking -m 4M >/dev/null
 perfctl create sel/b -e cpu-clock -F 999 >/dev/null
 busy 5
 wait_until 20 more_records_than 200 sel/a

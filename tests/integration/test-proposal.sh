@@ -10,7 +10,7 @@ command -v jq >/dev/null || skip "needs jq"
 start_daemon
 cd "$SCRATCH"
 open_events clock
-cp "$ADOPTER" pr-caller # which calls getpgid(2)
+cp "$ADOPTER" pr-caller # which calls sched_getattr(2)
 
 # compare COMMAND: its output OUT with the patterns WANT.
 compare() {

@@ -11,19 +11,19 @@
 command -v perf >/dev/null || skip "there is no perf"
 
 PROGRAM=$BIN/unwound
-GROUP=ppunwound$$
+GROUP=ppunwound$$ # perf takes each name of a probe once, whatever its group
 ROUNDS=3
 full && ROUNDS=20
 SPINS=50000000 # of a round: about 30 ms
 # as we name it, and as perf does where that differs
-declare -A PERF_NAME=([uprobe:$PROGRAM:act]=$GROUP:act)
+declare -A PERF_NAME=([uprobe:$PROGRAM:act]=$GROUP:act$$)
 EVENTS=(syscalls:sys_enter_write signal:signal_generate page-faults "uprobe:$PROGRAM:act")
 
 # record OPTION… -- ARG…: perf record of the program. perf's probe is the machine's: it goes with this shell.
 record() (
 	trap 'perf probe -q -d "$GROUP:*" 2>/dev/null' EXIT
 	trap - ERR
-	perf probe -q -x "$PROGRAM" -a "$GROUP:act=act" &&
+	perf probe -x "$PROGRAM" -a "$GROUP:act$$=act" &&
 		perf record -q --call-graph dwarf -m 16M -o "$SCRATCH/perf.data" "$@"
 )
 
@@ -78,7 +78,7 @@ perfctl delete t/samples >/dev/null
 perfctl snapshot t/ -o "$SCRATCH/our.data" >/dev/null 2>&1
 for file in perf our; do
 	dumps "$SCRATCH/$file.data" >"$SCRATCH/$file.dumps"
-	chains "$SCRATCH/$file.data" | sed "s|$GROUP:act|uprobe:$PROGRAM:act|" >"$SCRATCH/$file.chains"
+	chains "$SCRATCH/$file.data" | sed "s|$GROUP:act$$|uprobe:$PROGRAM:act|" >"$SCRATCH/$file.chains"
 done
 n=$(wc -l <"$SCRATCH/perf.dumps")
 [ "$n" -ge $((4 * 3 * ROUNDS)) ] || fail "perf has only $n records"
@@ -134,9 +134,9 @@ echo "  $(wc -l <"$SCRATCH/our.one") samples in seventh(), $top% below first() i
 echo "several events in one, and while a trigger lets them go on"
 stacks t/both -e signal:signal_generate -e "uprobe:$PROGRAM:act" --call-graph dwarf,65528 -m 8M
 perfctl trigger add t/fires --on sched:sched_process_exec --filter "filename == \"$PROGRAM\"" --call-graph dwarf \
-	--after 30s --hold-off 1m both >/dev/null
+	--after 60s --hold-off 1m both >/dev/null
 armed t/fires 1
-setarch -R "$PROGRAM" $ROUNDS # its exec fires
+setarch -R "$PROGRAM" $ROUNDS # its exec fires; the snapshot is taken in the longest window there is
 perfctl snapshot t/both -o "$SCRATCH/both.data" >/dev/null 2>&1
 chains "$SCRATCH/both.data" >"$SCRATCH/our.chains"
 n=$(grep -c 'act seventh sixth fifth fourth third second first main' "$SCRATCH/our.chains") || true
