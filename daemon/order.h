@@ -232,7 +232,7 @@ enum pp_order_type {
 	 * second set of rings becomes its own; the first is a tape, TAPE tells of it before the
 	 * answer, which is DONE with the event and the tape's memory as orphans (id 0: it was not
 	 * turned, or its window is not over); or FAILED. Orders that change an event (CHANGE,
-	 * PAUSE, CPUS) do that first, and disarm it. An event without a second set is itself the
+	 * PAUSE, and CPUS where a CPU is missing) do that first, and disarm it. An event without a second set is itself the
 	 * tape: its id is the event's, and it records again when that is released; until then it
 	 * cannot be changed (EBUSY). One that a trigger has stopped is paused, and not armed; with
 	 * PP_TURN_STOPPED only such a one is touched. */

@@ -311,6 +311,19 @@ static int change(struct exchange *x, struct failure *f)
 	return r;
 }
 
+/* Where nothing is to be done no trigger finds the event disarmed. */
+static int join_cpus(struct exchange *x, struct failure *f)
+{
+	const struct pp_order *o = &x->order;
+	int r;
+
+	if (!event_lacks_cpus(o->id, &o->spec.cpus))
+		return 0;
+	r = disarm(x, f);
+	budget_recount();
+	return r < 0 ? r : event_cpus(o->id, &o->spec.cpus, x->broker, f);
+}
+
 int order_carry_out(struct exchange *x, struct failure *f)
 {
 	const struct pp_order *o = &x->order;
@@ -330,9 +343,7 @@ int order_carry_out(struct exchange *x, struct failure *f)
 	case PP_ORDER_ALIAS:
 		return names_alias(o->id, &o->spec, event, f);
 	case PP_ORDER_CPUS:
-		r = disarm(x, f);
-		budget_recount();
-		return r < 0 ? r : event_cpus(o->id, &o->spec.cpus, x->broker, f);
+		return join_cpus(x, f);
 	case PP_ORDER_RIGHTS:
 		return names_rights(&o->spec, x->broker, f);
 	case PP_ORDER_SIDEBAND:

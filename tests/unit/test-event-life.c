@@ -17,6 +17,8 @@
 #include "daemon/broker/syntax/spec.h"
 #include "daemon/cpus.h"
 #include "daemon/trigger.h"
+#include "daemon/engine/exchange.h"
+#include "daemon/engine/orders.h"
 #include "daemon/engine/event/arm.h"
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
@@ -442,6 +444,18 @@ static uint64_t frozen_calls(int fd)
 	return sum;
 }
 
+/* CPUs of the event have come online. */
+static int join_cpus(const struct pp_event *e)
+{
+	static struct exchange x;
+
+	x = (struct exchange){ .connection = -1, .broker = BROKER };
+	x.order.type = PP_ORDER_CPUS;
+	x.order.id = e->id;
+	x.order.spec.cpus = e->rings;
+	return order_carry_out(&x, &failure);
+}
+
 /* Arming, a trigger's turn and disarming lose no record: each is in one of the sets, or counted. */
 START_TEST(arming_is_exact)
 {
@@ -461,6 +475,9 @@ START_TEST(arming_is_exact)
 	ck_assert_msg(event_arm(path, BROKER, swap ? PP_ARM_SWAP : 0, &failure) == 0, "%s",
 		      failure.sentence);
 	ck_assert_int_eq(event_arm(path, BROKER, swap ? PP_ARM_SWAP : 0, &failure), 0);
+	/* It has a ring there already, and stays armed. */
+	ck_assert_int_eq(join_cpus(&e), 0);
+	ck_assert_int_eq(event_arm_state(path), ARM_READY);
 	first = accounted();
 	wait_for_calls(100);
 	ck_assert_uint_gt(accounted(), first);

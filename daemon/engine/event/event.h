@@ -53,6 +53,9 @@ int event_stop(struct parts *p, const char *path, struct failure *f);
  */
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f);
 
+/* Whether event_cpus() would change something; true, too, if that cannot be found out. */
+bool event_lacks_cpus(uint64_t id, const struct pp_cpumask *come);
+
 /* Finishes the half-done step of a dead engine, if there is one. An event whose step cannot be
  * finished is paused; a later call, or event_pause(), may finish it. -errno, with a message in *f. */
 int event_finish(const char *path, uid_t broker, struct failure *f);

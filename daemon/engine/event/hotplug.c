@@ -249,6 +249,30 @@ static int renew(struct renewal *a)
 	return r;
 }
 
+bool event_lacks_cpus(uint64_t id, const struct pp_cpumask *come)
+{
+	_cleanup_free_ struct pp_parsed *parsed = NULL;
+	_cleanup_free_ struct meta_map *maps = NULL;
+	_cleanup_close_ int meta = -EBADF;
+	struct pp_msg_target target;
+	char path[PINS_PATH_SIZE];
+	struct missing missing;
+	struct pp_event event;
+	bool pending;
+	size_t n;
+
+	if (names_find(id, path) < 0)
+		return true;
+	meta = pins_get(path, "meta");
+	if (meta < 0 || meta_read_all(meta, &event, &parsed, &maps, &n, &pending) < 0 || pending ||
+	    meta_read_target(meta, &target) < 0 ||
+	    missing_find(&event, parsed, &target, maps, n, come, &missing) < 0)
+		return true;
+	keep_only(&missing.rings, come);
+	keep_only(&missing.counters, come);
+	return !missing_nothing(&missing);
+}
+
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f)
 {
 	_cleanup_(renewal_done) struct renewal a = { .broker = broker, .p = PARTS_NONE, .f = f };
