@@ -113,6 +113,7 @@ enum perfpersist_state {
 #define PERFPERSIST_NO_KERNEL_CHAIN (1U << 13) /* without the kernel's half */
 #define PERFPERSIST_NO_USER_CHAIN (1U << 14)   /* without user space's */
 #define PERFPERSIST_AUX (1U << 28)	       /* info only: it traces into AUX areas */
+#define PERFPERSIST_AUX_GROUP (1U << 30)       /* info only: events beside these make samples */
 /* Seconds from one checkpoint of the rings to the next (perfpersist_checkpoint_new()), as bits of
  * the flags, and back; 0: none are written. */
 #define PERFPERSIST_CHECKPOINT(seconds) ((uint32_t)(seconds) << 16)
@@ -761,10 +762,10 @@ struct perfpersist_auxtrace_info {
 /*
  * Gets a copy of what one CPU's PMU has traced for the event with this id, the index-th of its
  * CPUs; for that it is stopped a moment. *ret_fd is a sealed memfd, to be read or mapped: a header,
- * perf records and the trace, as proto/auxtrace.h describes; the caller closes it. info may be
- * NULL. -EINVAL: the event has no AUX areas, or not so many; -ENODATA: no area on this CPU just
- * now; -EDQUOT (copies); -EAGAIN (the keeper is away); -EOPNOTSUPP (direct, a save, or the daemon
- * is older). Since 0.1.0.
+ * perf records, the trace, and samples of the event's other sources (PERFPERSIST_AUX_GROUP), as
+ * proto/auxtrace.h describes; the caller closes it. info may be NULL. -EINVAL: the event has no AUX
+ * areas, or not so many; -ENODATA: no area on this CPU just now; -EDQUOT (copies); -EAGAIN (the keeper
+ * is away); -EOPNOTSUPP (direct, a save, or the daemon is older). Since 0.1.0.
  */
 int perfpersist_auxtrace(struct perfpersist *p, uint64_t id, uint32_t index,
 			 struct perfpersist_auxtrace_info *info, int *ret_fd);
@@ -1178,9 +1179,9 @@ int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int fd);
 
 /*
  * The file gets this trace (perfpersist_auxtrace()), when it is finished: the kernel's records of
- * it, and PERF_RECORD_AUXTRACE; event: the result of perfdata_event(). Before the first sample. The
- * caller keeps fd. perf decodes the traces of one PMU in a file: -EINVAL: it has another's.
- * -EBADMSG (not such a file), -EBUSY, -ENOMEM.
+ * it, PERF_RECORD_AUXTRACE, and the samples beside it; event: the result of perfdata_event(). Before
+ * the first sample. The caller keeps fd. perf decodes the traces of one PMU in a file: -EINVAL: it has
+ * another's. -EBADMSG (not such a file), -EBUSY, -ENOMEM.
  */
 int perfpersist_perfdata_auxtrace(struct perfpersist_perfdata *d, int event, int fd);
 

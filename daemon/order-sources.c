@@ -6,6 +6,7 @@
 
 #include "daemon/order-internal.h"
 #include "daemon/order.h"
+#include "daemon/text.h"
 
 #define EXCLUDE_KNOWN                                                            \
 	(PP_EXCLUDE_USER | PP_EXCLUDE_KERNEL | PP_EXCLUDE_HV | PP_EXCLUDE_HOST | \
@@ -42,7 +43,12 @@ static bool has_no_counter(const struct pp_source *s)
 
 static bool has_no_probe(const struct pp_source *s)
 {
-	return !s->is_return && !s->n_args && !s->offset && !s->ref_ctr_offset && !*s->path;
+	return !s->offset && !s->ref_ctr_offset && !*s->path;
+}
+
+static bool is_probe(const struct pp_source *s)
+{
+	return s->kind == PP_SOURCE_KPROBE || s->kind == PP_SOURCE_UPROBE;
 }
 
 static bool tracepoint_is_good(const struct pp_source *s)
@@ -108,6 +114,48 @@ static bool aux_is_good(const struct pp_source *s)
 	       s->type < PMU_TYPE_MAX && !s->bp_type && !(s->exclude & ~EXCLUDE_KNOWN) &&
 	       !s->precise_ip && s->any_cpu <= 1 && !s->n_filter;
 }
+
+/* ── groups of an AUX area ──────────────────────────────────────────────────────────────── */
+
+static bool is_bare(const struct pp_source *s)
+{
+	return is_probe(s) || (!s->aux_action && !s->aux_sample);
+}
+
+static bool leader_is_good(const struct pp_source *s)
+{
+	return s->kind == PP_SOURCE_AUX && !s->aux_sample &&
+	       (!s->aux_action || s->aux_action == PP_AUX_START_PAUSED);
+}
+
+/* The kernel writes its records, so no program of ours filters them, and each is one perf event. */
+static bool member_is_good(const struct pp_source *s)
+{
+	bool is_one =
+		s->kind == PP_SOURCE_SAMPLING ||
+		(s->kind == PP_SOURCE_TRACEPOINT && !pp_is_glob(s->system) && !pp_is_glob(s->name));
+
+	return is_one && !s->n_filter && s->aux_sample <= PP_AUX_SAMPLE_MAX &&
+	       s->aux_sample % 8 == 0 && (s->aux_sample || s->aux_action) &&
+	       (!s->aux_action || s->aux_action == PP_AUX_PAUSE || s->aux_action == PP_AUX_RESUME);
+}
+
+bool order_group_is_good(const struct pp_parsed *parsed, uint32_t flags)
+{
+	bool is_aux = flags & PP_EVENT_AUX;
+
+	if (is_aux != leader_is_good(&parsed->sources[0]) ||
+	    !!(flags & PP_EVENT_AUX_GROUP) != (is_aux && parsed->n_sources > 1))
+		return false;
+	for (uint32_t i = is_aux; i < parsed->n_sources; i++)
+		if (is_aux ? !member_is_good(&parsed->sources[i])
+			   : parsed->sources[i].kind == PP_SOURCE_AUX ||
+				     !is_bare(&parsed->sources[i]))
+			return false;
+	return true;
+}
+
+/* ── probes ─────────────────────────────────────────────────────────────────────────────── */
 
 static bool place_is_good(const struct pp_probe_arg *a, bool is_return)
 {

@@ -16,7 +16,7 @@
 	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_ALL_CPUS | PP_EVENT_GENERIC |         \
 	 PP_EVENT_WAKEUP | PP_EVENT_CONFIGURED | PP_EVENT_TRIGGER | PP_EVENT_CHECKPOINT | \
 	 PP_EVENT_PROGRAM | PP_EVENT_ADOPTED | PP_EVENT_BOUND | PP_EVENT_USER_STACK |     \
-	 PP_EVENT_AUX)
+	 PP_EVENT_AUX | PP_EVENT_AUX_GROUP)
 
 /* ── text ───────────────────────────────────────────────────────────────────────────────── */
 
@@ -84,14 +84,17 @@ static bool identity_is_good(const struct pp_spec *spec)
 	       spec->creator != UINT32_MAX && !(spec->flags & ~FLAGS_KNOWN);
 }
 
-/* Nothing of what makes and limits records. */
+/* Nothing of what our programs do. */
 static bool aux_spec_is_good(const struct pp_spec *spec)
 {
 	uint32_t flags = PP_EVENT_AUX | PP_EVENT_ALL_CPUS | PP_EVENT_CONFIGURED;
+	bool is_group = spec->flags & PP_EVENT_AUX_GROUP;
 
+	if (is_group)
+		flags |= PP_EVENT_AUX_GROUP | PP_EVENT_FREQ | PP_EVENT_CHAINS;
 	return !(spec->flags & ~flags) && spec->data_size >= PP_AUX_SIZE_MIN &&
 	       spec->data_size <= PP_AUX_SIZE_MAX && !*spec->filter && !spec->max_rate &&
-	       !spec->samples;
+	       (is_group || !spec->samples);
 }
 
 int pp_spec_check(const struct pp_spec *spec)
@@ -108,7 +111,7 @@ int pp_spec_check(const struct pp_spec *spec)
 	    (!spec->period && spec->flags & PP_EVENT_FREQ) ||
 	    !pp_event_chains_are_good(spec->flags))
 		return -EBADMSG;
-	if (spec->flags & PP_EVENT_AUX && !aux_spec_is_good(spec))
+	if (spec->flags & (PP_EVENT_AUX | PP_EVENT_AUX_GROUP) && !aux_spec_is_good(spec))
 		return -EBADMSG;
 	if (spec->max_stack &&
 	    (!(spec->flags & PP_EVENT_CALLCHAIN) || spec->max_stack > PP_MAX_STACK))
@@ -256,8 +259,7 @@ static int check_create(const struct pp_spec *spec, const struct pp_parsed *pars
 	if ((has_kind(parsed, PP_SOURCE_SAMPLING) || spec->flags & PP_EVENT_AUX) !=
 	    (spec->period > 0))
 		return -EBADMSG;
-	if (has_kind(parsed, PP_SOURCE_AUX) != !!(spec->flags & PP_EVENT_AUX) ||
-	    (spec->flags & PP_EVENT_AUX && parsed->n_sources != 1))
+	if (!order_group_is_good(parsed, spec->flags))
 		return -EBADMSG;
 	if (spec->flags & PP_EVENT_GENERIC && !has_kind(parsed, PP_SOURCE_TRACEPOINT))
 		return -EBADMSG;
@@ -371,8 +373,9 @@ int pp_order_check(const struct pp_order *order)
 		good = sideband_is_good(order);
 		break;
 	case PP_ORDER_AUX:
-		good = order->id && !cpumask_is_empty(&order->spec.cpus) &&
-		       pp_cpumask_count(&order->spec.cpus) <= PP_SIDEBAND_CPUS;
+		good = order->id && !cpumask_is_empty(&order->spec.cpus) && order->what >= 1 &&
+		       order->what <= PP_TERMS_MAX &&
+		       pp_cpumask_count(&order->spec.cpus) * order->what <= PP_SIDEBAND_CPUS;
 		break;
 	default:
 		good = false;

@@ -19,13 +19,17 @@
 #include "proto/catalog.h"
 #include "proto/protocol.h"
 
-#define PP_ORDER_ABI 15
+#define PP_ORDER_ABI 16
 #define PP_CPUS_MAX 4096    /* CPU numbers are below this */
 #define PP_TP_NAME_SIZE 128 /* of a tracepoint's system or name, with its NUL */
 #define PP_SENTENCE_SIZE 512
 #define PP_AUX_SIZE_MIN (64 << 10)
 #define PP_AUX_SIZE_MAX (64ULL << 20) /* of a CPU's AUX area */
 #define PP_AUX_RECORDS (32ULL << 10)  /* of perf's own ring beside it; at least a page */
+/* Bytes of an area in a sample, at most: a record has 64 KiB, and perf allows as many. */
+#define PP_AUX_SAMPLE_MAX (60U << 10)
+/* Operations from one that Arm SPE samples to the next; the other PMUs trace all. */
+#define PP_AUX_PERIOD 4096
 
 struct pp_cpumask {
 	uint64_t bits[PP_CPUS_MAX / 64];
@@ -36,7 +40,9 @@ enum pp_source_kind {
 	PP_SOURCE_SAMPLING = 2,	  /* any perf event that counts and overflows, breakpoints too */
 	PP_SOURCE_KPROBE = 3,	  /* name (a kernel function) + offset */
 	PP_SOURCE_UPROBE = 4,	  /* path + offset in the file */
-	PP_SOURCE_AUX = 5, /* a perf event whose PMU traces into an AUX area; alone in its event */
+	/* a perf event whose PMU traces into an AUX area. The other sources of its event, if there are any, are
+	 * perf events of its group, sampling or tracepoints, and the kernel writes their records */
+	PP_SOURCE_AUX = 5,
 };
 
 /* Bits of pp_source.exclude: modes in which a sampling event does not count. */
@@ -46,6 +52,15 @@ enum pp_source_kind {
 #define PP_EXCLUDE_HOST (1U << 3)
 #define PP_EXCLUDE_GUEST (1U << 4)
 #define PP_EXCLUDE_IDLE (1U << 5)
+
+/* What an event in the group of one with an AUX area does to its tracing: the kernel's numbers,
+ * perf_event_attr.aux_action (since Linux 6.13). */
+enum pp_aux_action {
+	PP_AUX_START_PAUSED =
+		1, /* of the AUX event itself: it traces when another has resumed it */
+	PP_AUX_PAUSE = 2,
+	PP_AUX_RESUME = 4,
+};
 
 #define PP_TERMS_MAX 16	 /* events and globs that one name's text can list */
 #define PP_PATH_SIZE 256 /* of a uprobe's file with its NUL */
@@ -87,8 +102,15 @@ struct pp_source {
 	uint32_t precise_ip;		   /* sampling: 0..3 */
 	/* sampling, AUX: 1: the PMU counts on the CPUs in its cpumask only */
 	uint32_t any_cpu;
-	uint32_t is_return;	      /* probes: at the function's return */
-	uint32_t n_args;	      /* probes */
+	union {
+		uint32_t is_return;  /* probes: at the function's return */
+		uint32_t aux_action; /* all others: enum pp_aux_action */
+	};
+	union {
+		uint32_t n_args; /* probes */
+		uint32_t
+			aux_sample; /* beside an AUX area: so many bytes of it are in each sample */
+	};
 	uint64_t offset;	      /* probes: into the function; uprobes: into the file */
 	uint64_t ref_ctr_offset;      /* uprobes: of the semaphore in the file; or 0 */
 	uint32_t filter, n_filter;    /* its filter: nodes of the parsed event; n_filter 0: none */
@@ -258,9 +280,11 @@ enum pp_order_type {
 	/* id. Answer: DONE with a sealed file of struct pp_descriptor (proto/descriptor.h); or
 	 * FAILED */
 	PP_ORDER_DESCRIBE = 19,
-	/* id of an event with PP_EVENT_AUX; spec.cpus: at most PP_SIDEBAND_CPUS of them. Answer:
-	 * DONE; event.rings has those of the CPUs that are online. With it come the perf events'
-	 * descriptors, in this order, disabled: who maps an AUX area enables them; or FAILED */
+	/* id of an event with PP_EVENT_AUX; what: the number of its sources; spec.cpus: at most
+	 * PP_SIDEBAND_CPUS / what of them. Answer: DONE; event.rings has those of the CPUs that are
+	 * online. With it come, for each of them in this order, the descriptors of the perf events
+	 * of all sources, the first disabled: who maps its AUX area enables it, and the others with
+	 * it; or FAILED */
 	PP_ORDER_AUX = 20,
 };
 
@@ -392,21 +416,29 @@ static inline uint64_t pp_aux_ring_data(uint64_t page)
 	return page > PP_AUX_RECORDS ? page : PP_AUX_RECORDS;
 }
 
-/* What a CPU's AUX area takes of the kernel's memory, with perf's ring beside it. */
-static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
+/* The ring of samples beside a CPU's AUX area has its size. 0: there is none. */
+static inline uint64_t pp_spec_aux_samples(const struct pp_spec *spec)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return spec->flags & PP_EVENT_AUX ? spec->data_size + page + pp_aux_ring_data(page) : 0;
+	return spec->flags & PP_EVENT_AUX_GROUP ? spec->data_size : 0;
 }
 
-/* What a copy of an area of this size takes at most: it, the records beside it before the stop and of it, and the
+/* What a CPU's AUX area takes of the kernel's memory, with perf's rings beside it. */
+static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), samples = pp_spec_aux_samples(spec);
+
+	if (!(spec->flags & PP_EVENT_AUX))
+		return 0;
+	return spec->data_size + page + pp_aux_ring_data(page) + (samples ? samples + page : 0);
+}
+
+/* What a copy of an area takes at most: it, the samples, the records beside it before the stop and of it, and the
  * header with the record of the trace's begin. */
-static inline uint64_t pp_aux_copy_size(uint64_t area)
+static inline uint64_t pp_spec_aux_copy(const struct pp_spec *spec)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return area + 2 * pp_aux_ring_data(page) + page;
+	return spec->data_size + pp_spec_aux_samples(spec) + 2 * pp_aux_ring_data(page) + page;
 }
 
 /* Bytes of the packet of an order of this type. */

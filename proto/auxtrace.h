@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one CPU's PMU has traced into its AUX area: a sealed memfd of this header, perf records, and
- * the trace, the oldest first. It is a copy of one moment, for which the PMU was stopped.
+ * What one CPU's PMU has traced into its AUX area: a sealed memfd of this header, perf records, the
+ * trace, the oldest first, and the samples of events beside it. It is a copy of one moment, for which
+ * the PMU was stopped.
  *
  * The records are those that the kernel has written into the ring beside the area: ITRACE_START,
  * which says what ran when the tracing began, and those since the copy before this one, above all
  * the AUX of the stop for this copy. Each ends in a sample_id of PP_SIDEBAND_SAMPLE_TYPE
  * (sideband.h), with the kernel's identifier.
+ *
+ * The samples are n_beside words, the kernel's identifiers of the event's other sources, in their
+ * order; then records as these have written them (ring.h has the sources' attr), of all of them in one
+ * order, the newest first. Each sample begins with its identifier, and each other record ends with it.
  *
  * A reader must not trust anything here. From the first release on it only grows: new fields take
  * the place of `reserved`, or go behind.
@@ -49,6 +54,8 @@ struct pp_auxtrace_header {
 	uint16_t reserved0;
 	uint64_t copies;  /* how many were made before this one, of this area: gaps in its trace */
 	uint64_t counter; /* when the copy was made, the PMU being stopped */
-	uint64_t reserved[2];
+	uint64_t samples; /* bytes of the samples, with the words before them; 0: none are beside */
+	uint32_t n_beside;
+	uint32_t reserved;
 };
 _Static_assert(sizeof(struct pp_auxtrace_header) == 144, "without padding");

@@ -106,6 +106,7 @@ static const struct flag flags[] = {
 	{ PP_EVENT_NO_USER_CHAIN, "no-user-chain" },
 	{ PP_EVENT_USER_STACK, "user-stack" },
 	{ PP_EVENT_AUX, "aux" },
+	{ PP_EVENT_AUX_GROUP, "aux-group" },
 	{ PP_EVENT_BOUND, "bound" },
 	{},
 };

@@ -16,7 +16,7 @@
 
 #include "protocol.h"
 
-#define PP_KEEP_ABI 3
+#define PP_KEEP_ABI 4
 #define PP_KEEP_ITERATORS 3 /* descriptors of TASKS */
 #define PP_KEEP_CPUS 250    /* in a request or an answer; fewer than fds of a packet */
 
@@ -39,9 +39,11 @@ enum pp_keep_type {
 	/* page of areas[] behind that of `event` and CPU `first` (event 0: from the beginning):
 	 * answer: areas, n_areas, more */
 	PP_KEEP_AREAS_HELD = 9,
-	/* event, aux_size, what (1: it is paused), cpus[], n_cpus and as many perf descriptors,
-	 * which are disabled: maps their AUX areas, in place of its areas for those CPUs, and
-	 * enables them. After an error the CPUs before the first that failed have theirs */
+	/* event, aux_size, what (1: it is paused), cpus[], n_cpus, n_beside, and for each CPU a perf
+	 * descriptor, which is disabled, and n_beside of perf events in its group: maps their AUX
+	 * areas, in place of its areas for those CPUs, and a ring of aux_size for the samples of
+	 * those beside them, and enables them. After an error the CPUs before the first that failed
+	 * have theirs */
 	PP_KEEP_AREAS = 10,
 	PP_KEEP_AREAS_PAUSE = 11, /* event, what: 1: stops its tracing; 0: resumes it */
 	PP_KEEP_AREAS_DROP = 12,  /* event, first: its area of this CPU; UINT32_MAX: all */
@@ -92,7 +94,7 @@ struct pp_keep_request {
 	uint64_t event;	       /* AREAS…; the id that its rings have */
 	uint64_t aux_size;     /* AREAS: bytes of each */
 	uint32_t what;	       /* AREAS, AREAS_PAUSE */
-	uint32_t reserved;
+	uint32_t n_beside;     /* AREAS */
 	struct pp_keep_cpu cpus[PP_KEEP_CPUS];
 };
 

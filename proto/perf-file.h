@@ -60,6 +60,7 @@ enum perf_file_record {
 	PERF_FILE_TRACING_DATA = 66,
 	PERF_FILE_BUILD_ID = 67,
 	PERF_FILE_FINISHED_ROUND = 68,
+	PERF_FILE_ID_INDEX = 69,
 	PERF_FILE_AUXTRACE_INFO = 70,
 	PERF_FILE_AUXTRACE = 71,
 	PERF_FILE_EVENT_UPDATE = 78,
@@ -123,6 +124,18 @@ struct perf_file_auxtrace_info {
 	struct perf_event_header header;
 	uint32_t type, reserved;
 	uint64_t priv[PERF_FILE_AUXTRACE_PRIV_MAX]; /* as many as header.size says */
+};
+
+/* To which CPU, and to which trace, the records with an id belong; nr of them follow. */
+struct perf_file_id_index {
+	struct perf_event_header header;
+	uint64_t nr;
+};
+struct perf_file_id_entry {
+	uint64_t id;
+	uint64_t idx; /* that of a perf_file_auxtrace_data */
+	uint64_t cpu;
+	uint64_t tid; /* UINT64_MAX: a CPU's */
 };
 
 /* `size` bytes of trace follow, which header.size does not count. */

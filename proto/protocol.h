@@ -66,7 +66,9 @@
 	(1U << 15) /* reply only: it runs on perf events that its creator opened and handed over */
 #define PP_EVENT_AUX (1U << 28) /* reply only: it traces into AUX areas; data_size is theirs */
 #define PP_EVENT_USER_STACK (1U << 29) /* reply only: its records have stack_user */
-#define PP_EVENT_BOUND (1U << 31)      /* reply only: it counts in one task or cgroup, its target */
+#define PP_EVENT_AUX_GROUP \
+	(1U << 30) /* reply only: with AUX: other events are beside it, and make samples */
+#define PP_EVENT_BOUND (1U << 31) /* reply only: it counts in one task or cgroup, its target */
 #define PP_EVENT_CHAINS (PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN | PP_EVENT_NO_USER_CHAIN)
 /* Seconds from one checkpoint of its rings to the next; 0: none are written. */
 #define PP_EVENT_CHECKPOINT (0xfffU << PP_EVENT_CHECKPOINT_SHIFT)

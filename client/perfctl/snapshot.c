@@ -40,8 +40,9 @@ static void print(FILE *f, const char *path, const struct take_result *t)
 	fprintf(f, "%" PRIu64 " record%s of %" PRIu64 " event%s, ", t->records,
 		t->records == 1 ? "" : "s", t->events, t->events == 1 ? "" : "s");
 	if (t->traces)
-		fprintf(f, "traces of %" PRIu64 " AUX area%s, ", t->traces,
-			t->traces == 1 ? "" : "s");
+		fprintf(f, "traces of %" PRIu64 " AUX area%s%s, ", t->traces,
+			t->traces == 1 ? "" : "s",
+			t->has_samples ? " with samples beside them" : "");
 	fprintf(f, "%" PRIu64 " bytes: ", t->bytes);
 	print_text(f, path, strlen(path));
 	fputc('\n', f);

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct perf_event_attr) >= PERFDATA_ATTR_SIZE, "attr of Li
 	 PERF_SAMPLE_PERIOD)
 #define SAMPLE_SOMETIMES                                                               \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | \
-	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_AUX)
 
 /* A tracepoint's number is the __u16 at the beginning of each payload. */
 #define NUMBER_MAX UINT16_MAX
@@ -124,6 +124,7 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 	attr.sample_max_stack = from.sample_max_stack;
 	attr.sample_regs_user = from.sample_regs_user;
 	attr.sample_stack_user = from.sample_stack_user;
+	attr.aux_sample_size = from.aux_sample_size;
 	attr.sample_type = SAMPLE_ALWAYS | (source->sample_type & SAMPLE_SOMETIMES);
 	if (source->sample_type & PERF_SAMPLE_CALLCHAIN) /* perf prints no chain without it */
 		attr.sample_type |= PERF_SAMPLE_IP;

@@ -2,6 +2,7 @@
 /*
  * Writes traces of AUX areas into a perf.data file, as perf does: which decoder they are for
  * (AUXTRACE_INFO), and at the end, for each CPU, the kernel's records and AUXTRACE with the trace.
+ * perfdata-beside.c has the samples of events beside them.
  */
 #include <fcntl.h>
 #ifdef __x86_64__
@@ -150,6 +151,7 @@ void traces_put_info(struct perfpersist_perfdata *d)
 	struct perf_file_auxtrace_info info = { .header.type = PERF_FILE_AUXTRACE_INFO };
 	size_t n;
 
+	beside_put_index(d);
 	if (!decoder)
 		return;
 	info.type = decoder->type;
@@ -169,7 +171,8 @@ static bool header_is_sound(const struct pp_auxtrace_header *h)
 	       h->header_size >= sizeof(*h) && h->header_size % 8 == 0 &&
 	       h->header_size <= RECORDS_MAX && h->records <= RECORDS_MAX &&
 	       h->trace <= TRACE_MAX && h->time_mult && h->time_shift < 64 &&
-	       h->size == h->header_size + h->records + h->trace;
+	       h->samples <= TRACE_MAX && h->samples / sizeof(uint64_t) >= h->n_beside &&
+	       h->size == h->header_size + h->records + h->trace + h->samples;
 }
 
 static bool is_of_same_pmu(const struct perfpersist_perfdata *d, size_t event)
@@ -197,7 +200,8 @@ _public_ int perfpersist_perfdata_auxtrace(struct perfpersist_perfdata *d, int e
 	n = pp_pread_all(fd, &trace.header, sizeof(trace.header), 0);
 	if (n < 0)
 		return client_fail((int)n, "cannot read a trace: %s", strerror((int)-n));
-	if ((size_t)n < sizeof(trace.header) || !header_is_sound(&trace.header))
+	if ((size_t)n < sizeof(trace.header) || !header_is_sound(&trace.header) ||
+	    !beside_is_sound(d, &trace))
 		return client_fail(-EBADMSG, "cannot add a trace: the file is damaged");
 	if (!GROW(d->traces, d->n_traces))
 		return client_fail(-ENOMEM, "cannot add a trace: out of memory");
@@ -233,7 +237,7 @@ static void put_records(struct perfpersist_perfdata *d, const struct perfdata_tr
 
 static void put_bytes(struct perfpersist_perfdata *d, const struct perfdata_trace *t)
 {
-	uint64_t at = t->header.header_size + t->header.records, end = t->header.size;
+	uint64_t at = t->header.header_size + t->header.records, end = at + t->header.trace;
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
 
 	if (!chunk)
@@ -267,10 +271,11 @@ static void put_trace(struct perfpersist_perfdata *d, const struct perfdata_trac
 	};
 
 	put_records(d, t);
-	if (h->trace == 0)
-		return;
-	output_put(&d->out, &data, sizeof(data));
-	put_bytes(d, t);
+	if (h->trace > 0) {
+		output_put(&d->out, &data, sizeof(data));
+		put_bytes(d, t);
+	}
+	beside_put(d, idx);
 }
 
 void traces_put(struct perfpersist_perfdata *d)

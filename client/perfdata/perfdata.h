@@ -52,7 +52,8 @@ struct mapped_files {
 	struct blob loads;
 };
 
-/* One CPU's trace, written at the end. */
+/* One CPU's trace, written at the end. Samples of the events beside it have ids of their own in the file, since perf
+ * finds the CPU's queue by them. */
 struct perfdata_trace {
 	int fd;
 	uint32_t event;
@@ -147,13 +148,28 @@ void mapped_files_done(struct mapped_files *files);
 
 /* ── perfdata-auxtrace.c ── */
 
-/* Which decoder perf takes for the traces, before all records; nothing if there are none, or perf
- * knows none. */
+/* What precedes all records: which decoder perf takes for the traces, and the ids beside them. Nothing if there are
+ * none, or perf knows none. */
 void traces_put_info(struct perfpersist_perfdata *d);
 
 /* Writes all traces. */
 void traces_put(struct perfpersist_perfdata *d);
 void traces_done(struct perfpersist_perfdata *d);
+
+/* ── perfdata-beside.c ── */
+
+/* The ids in samples beside traces of the evsel with this index; its own is another. ret: NULL, or room for
+ * n_traces. Returns how many. */
+size_t beside_ids(const struct perfpersist_perfdata *d, size_t evsel, uint64_t *ret);
+
+/* Whether a trace has samples of as many events as are beside its own, in a shape that is known. */
+bool beside_is_sound(const struct perfpersist_perfdata *d, const struct perfdata_trace *t);
+
+/* To which trace the ids of samples belong. */
+void beside_put_index(struct perfpersist_perfdata *d);
+
+/* Writes the samples beside that trace. */
+void beside_put(struct perfpersist_perfdata *d, size_t trace);
 
 /* ── synthesize.c ── */
 

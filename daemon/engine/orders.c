@@ -349,7 +349,7 @@ int order_carry_out(struct exchange *x, struct failure *f)
 	case PP_ORDER_SIDEBAND:
 		return sideband_open(&o->spec.cpus, o->what, x->broker, &event->rings, &x->fds, f);
 	case PP_ORDER_AUX:
-		return auxtrace_open(o->id, &o->spec.cpus, &event->rings, &x->fds, f);
+		return auxtrace_open(o->id, o->what, &o->spec.cpus, &event->rings, &x->fds, f);
 	case PP_ORDER_ARM:
 		return arm(x, f);
 	case PP_ORDER_DISARM:

@@ -2,7 +2,8 @@
 /*
  * A copy of an AUX area. The kernel's protocol (perf_ring_buffer.rst, "Snapshot mode"): an area that is mapped
  * read-only overwrites itself; while the event is disabled the PMU has written all of its trace,
- * and aux_head; the ring beside it has a PERF_RECORD_AUX of each time that it was stopped.
+ * and aux_head; the ring beside it has a PERF_RECORD_AUX of each time that it was stopped. Its group is
+ * disabled with it, so that nothing is written to their ring either.
  */
 #include <string.h>
 #include <time.h>
@@ -179,6 +180,51 @@ static int write_trace(const struct area_busy *busy, const struct area *a,
 	return r < 0 ? r : write_part(busy, a->aux, h->trace - older, file, to + older);
 }
 
+/* Where whole records end, in `size` bytes of which the newest come first and the oldest can be overwritten. */
+static uint64_t sample_bytes(const struct area_busy *busy, const struct area *a, uint64_t head,
+			     uint64_t size)
+{
+	uint64_t at = 0, busy_at = AREA_CHUNK;
+	struct perf_event_header h;
+
+	while (size - at >= sizeof(h)) {
+		/* headers are aligned to 8 bytes, as the ring is: none is in two parts */
+		memcpy(&h, a->samples + a->page + ((head + at) & (a->size - 1)), sizeof(h));
+		if (h.size < sizeof(h) || h.size % 8 || h.size > size - at)
+			break;
+		at += h.size;
+		if (at >= busy_at) {
+			busy->call(busy->context);
+			busy_at += AREA_CHUNK;
+		}
+	}
+	return at;
+}
+
+/* The ring is written backward from 2^64, so its head says how much has been written. */
+static int write_samples(const struct area_busy *busy, const struct area *a,
+			 struct pp_auxtrace_header *h, int file)
+{
+	const struct perf_event_mmap_page *page = (const void *)a->samples;
+	uint64_t to = h->size, at, n, older, head;
+	int r;
+
+	if (!a->samples)
+		return 0;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	n = sample_bytes(busy, a, head, MIN(-head, a->size));
+	at = head & (a->size - 1);
+	older = MIN(n, a->size - at);
+	h->n_beside = a->n_beside;
+	h->samples = a->n_beside * sizeof(*a->ids) + n;
+	h->size += h->samples;
+	r = pp_pwrite_all(file, a->ids, a->n_beside * sizeof(*a->ids), to);
+	to += a->n_beside * sizeof(*a->ids);
+	if (r >= 0)
+		r = write_part(busy, a->samples + a->page + at, older, file, to);
+	return r < 0 ? r : write_part(busy, a->samples + a->page, n - older, file, to + older);
+}
+
 /* The PMU stands still. records: n bytes of before it was stopped, with room for a ring more. */
 static int write_copy(const struct area_busy *busy, struct area *a, struct pp_auxtrace_header *h,
 		      int file, uint8_t *records, size_t n)
@@ -194,7 +240,9 @@ static int write_copy(const struct area_busy *busy, struct area *a, struct pp_au
 	h->trace = h->flags & PP_AUXTRACE_WRAPPED ? a->size : h->head;
 	h->size = sizeof(*h) + h->records + h->trace;
 	r = pp_pwrite_all(file, records, n, sizeof(*h) + h->records - n);
-	return r < 0 ? r : write_trace(busy, a, h, file);
+	if (r >= 0)
+		r = write_trace(busy, a, h, file);
+	return r < 0 ? r : write_samples(busy, a, h, file);
 }
 
 /*

@@ -12,11 +12,21 @@ void area_free(struct area *a)
 {
 	if (!a)
 		return;
+	/* While the area is unmapped no event beside it may take a sample of it: the kernel has stopped the
+	 * PMU then, and would warn of a part that is missing (perf_aux_sample_output(), 6.1 to 7.3). */
+	if (a->n_beside && a->fd >= 0)
+		area_enable(a, false);
 	if (a->aux)
 		munmap((void *)a->aux, a->size);
 	if (a->ring)
 		munmap(a->ring, a->page + a->data);
+	if (a->samples)
+		munmap((void *)a->samples, a->page + a->size);
+	for (uint32_t i = 0; i < a->n_beside; i++)
+		close_fd(a->beside[i]);
 	close_fd(a->fd);
+	free(a->beside);
+	free(a->ids);
 	free(a);
 }
 
@@ -26,12 +36,12 @@ void area_cleanup(struct area **a)
 }
 
 /* A PMU without AUX areas fails here, as nothing else says which ones have them. */
-static int map_area(struct area *a, int fd)
+static int map_area(struct area *a)
 {
 	struct perf_event_mmap_page *page;
 	void *p;
 
-	p = mmap(NULL, a->page + a->data, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p = mmap(NULL, a->page + a->data, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	a->ring = p;
@@ -40,15 +50,56 @@ static int map_area(struct area *a, int fd)
 		return -EBADMSG;
 	page->aux_offset = a->page + a->data;
 	page->aux_size = a->size;
-	p = mmap(NULL, a->size, PROT_READ, MAP_SHARED, fd, (off_t)page->aux_offset);
+	p = mmap(NULL, a->size, PROT_READ, MAP_SHARED, a->fd, (off_t)page->aux_offset);
 	if (p == MAP_FAILED)
 		return -errno;
 	a->aux = p;
 	return 0;
 }
 
-int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int fd,
-	     struct area **ret)
+/* A plain file could be cut short under us, so the descriptor must be a perf event. */
+static int take_event(int *fd, int *ret, uint64_t *ret_id)
+{
+	*ret = TAKE_FD(*fd);
+	return ioctl(*ret, PERF_EVENT_IOC_ID, ret_id) < 0 ? -EBADMSG : 0;
+}
+
+static int take_group(struct area *a, int *fds, uint32_t n)
+{
+	int r;
+
+	a->beside = calloc(n, sizeof(*a->beside));
+	a->ids = calloc(n, sizeof(*a->ids));
+	if (!a->beside || !a->ids)
+		return -ENOMEM;
+	for (; a->n_beside < n; a->n_beside++) {
+		uint32_t i = a->n_beside;
+
+		r = take_event(&fds[i], &a->beside[i], &a->ids[i]);
+		if (r < 0) {
+			close_fd(a->beside[i]);
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* One ring for all of the group, mapped read-only: so it overwrites itself. */
+static int map_samples(struct area *a)
+{
+	void *p = mmap(NULL, a->page + a->size, PROT_READ, MAP_SHARED, a->beside[0], 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	a->samples = p;
+	for (uint32_t i = 1; i < a->n_beside; i++)
+		if (ioctl(a->beside[i], PERF_EVENT_IOC_SET_OUTPUT, a->beside[0]) < 0)
+			return -errno;
+	return 0;
+}
+
+int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int *fds,
+	     uint32_t n_beside, struct area **ret)
 {
 	_cleanup_(area_cleanup) struct area *a = calloc(1, sizeof(*a));
 	uint64_t id;
@@ -65,10 +116,13 @@ int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int f
 	a->size = size;
 	if (size < a->page || size > PP_AUX_SIZE_MAX || size & (size - 1))
 		return -EBADMSG;
-	/* A plain file could be cut short under us, so the descriptor must be a perf event. */
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
-		return -EBADMSG;
-	r = map_area(a, fd);
+	r = take_event(&fds[0], &a->fd, &id);
+	if (r >= 0 && n_beside > 0)
+		r = take_group(a, fds + 1, n_beside);
+	if (r >= 0)
+		r = map_area(a);
+	if (r >= 0 && n_beside > 0)
+		r = map_samples(a);
 	if (r < 0)
 		return r;
 	a->began = pp_clock_ns(CLOCK_MONOTONIC);

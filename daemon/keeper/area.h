@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One AUX area: the perf event that traces into it, perf's ring beside it, the mappings of both. area.c maps
- * it, area-copy.c copies it. Must not know which others there are.
+ * One AUX area: the perf event that traces into it, perf's ring beside it, the perf events of its group and the
+ * ring of their samples, the mappings of all. area.c maps it, area-copy.c copies it. Must not know which others
+ * there are.
  */
 #pragma once
 
@@ -19,7 +20,12 @@ struct area {
 	uint64_t event, generation;
 	uint32_t cpu, paused;
 	int fd;	       /* owned */
-	uint8_t *ring; /* a page, then `data` bytes of records */
+	int *beside;   /* n_beside, owned: of its group */
+	uint64_t *ids; /* theirs, in samples */
+	uint32_t n_beside;
+	const uint8_t
+		*samples; /* a page, then `size` bytes of records, backward; NULL: none beside */
+	uint8_t *ring;	  /* a page, then `data` bytes of records */
 	size_t page, data;
 	const uint8_t *aux;
 	uint64_t size;
@@ -40,14 +46,14 @@ static inline struct perf_event_mmap_page *area_control(const struct area *a)
 	return (struct perf_event_mmap_page *)(void *)a->ring;
 }
 
-/* Maps an area of `size` bytes; it does not own fd yet. Errors as of areas_put(). */
-int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int fd,
-	     struct area **ret);
+/* Maps an area of `size` bytes, and takes fds as areas_put(); errors as of that. */
+int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int *fds,
+	     uint32_t n_beside, struct area **ret);
 
 void area_free(struct area *a);
 void area_cleanup(struct area **a);
 
-/* Starts or stops the tracing: 0 or -errno. */
+/* Starts or stops the tracing, and with it its group: 0 or -errno. */
 int area_enable(const struct area *a, bool on);
 
 /* A copy, for which the tracing stops, in a sealed file: *ret_fd is the caller's. 0 or -errno. */

@@ -80,7 +80,7 @@ static int insert_at(struct areas *a, size_t i, struct area *area)
 }
 
 int areas_put(struct areas *a, uint64_t event, const struct pp_keep_cpu *cpu, uint64_t aux_size,
-	      uint32_t paused, int fd)
+	      uint32_t paused, int *fds, uint32_t n_beside)
 {
 	_cleanup_(area_cleanup) struct area *new = NULL;
 	size_t i = place(a, event, cpu->cpu);
@@ -90,22 +90,18 @@ int areas_put(struct areas *a, uint64_t event, const struct pp_keep_cpu *cpu, ui
 		remove_at(a, i); /* it is dead: no PMU traces into two areas of a CPU */
 	if (a->n >= PP_KEEP_AREAS_MAX)
 		return -ENOSPC;
-	r = area_new(event, cpu, aux_size, fd, &new);
+	r = area_new(event, cpu, aux_size, fds, n_beside, &new);
 	be_busy(a);
 	if (r < 0)
 		return r;
-	r = insert_at(a, i, new);
-	if (r < 0)
-		return r;
-	new->fd = fd;
 	new->paused = paused;
 	r = paused ? 0 : area_enable(new, true);
-	if (r < 0) {
-		new->fd = -EBADF; /* the caller's */
-		remove_at(a, i);
-	}
+	if (r >= 0)
+		r = insert_at(a, i, new);
+	if (r < 0)
+		return r;
 	new = NULL;
-	return r;
+	return 0;
 }
 
 int areas_pause(struct areas *a, uint64_t event, uint32_t pause)

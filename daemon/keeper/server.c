@@ -47,8 +47,9 @@ static size_t fds_wanted(const struct pp_keep_request *r)
 {
 	switch (r->type) {
 	case PP_KEEP_RINGS:
-	case PP_KEEP_AREAS:
 		return r->n_cpus;
+	case PP_KEEP_AREAS:
+		return (size_t)r->n_cpus * (1 + (size_t)r->n_beside);
 	case PP_KEEP_TASKS:
 		return PP_KEEP_ITERATORS;
 	default:
@@ -78,11 +79,9 @@ static int put_areas(struct server *s)
 		return -EINVAL;
 	for (uint32_t i = 0; i < q->n_cpus; i++) {
 		int r = areas_put(&s->areas, q->event, &q->cpus[i], q->aux_size, q->what,
-				  s->fds.fd[i]);
+				  s->fds.fd + i * (1 + q->n_beside), q->n_beside);
 
-		if (r >= 0)
-			s->fds.fd[i] = -EBADF;
-		else if (!result)
+		if (r < 0 && !result)
 			result = r; /* the others trace all the same */
 	}
 	return result;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * aux-trace FILE: checks the traces in a perf.data file, of the pattern that tests/vm/aux-pattern
- * writes: every word is in its place, in one piece, up to the end that the kernel's record of it
- * says. Prints for each: CPU, bytes, offset of its first byte, and of its end. The stream's offsets
- * are the words' own, so nothing here is believed of the file but where its records are.
+ * aux-trace FILE [BYTES]: checks the traces in a perf.data file, of the pattern that
+ * tests/vm/aux-pattern writes: every word is in its place, in one piece, up to the end that the
+ * kernel's record of it says. Prints for each: CPU, bytes, offset of its first byte, and of its end. The
+ * stream's offsets are the words' own, so nothing here is believed of the file but where its records
+ * are. With BYTES the same of the part of so many bytes in samples, instead: CPU, time, offset of the
+ * first byte, and of the end; zeroes in front are what had not been traced yet.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -56,9 +58,52 @@ static void check_trace(const struct perf_file_auxtrace_data *t, const uint8_t *
 	printf("%u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", t->cpu, t->size, first, first + t->size);
 }
 
+/* As client/perfdata/perfdata-attr.c has it, with whatever follows; the part of the trace is last. */
+struct sample {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t period;
+};
+
+static void check_sample(const uint8_t *record, uint64_t bytes)
+{
+	uint64_t size, first = 0, word = 0, at = 0;
+	struct sample s;
+
+	memcpy(&s, record, sizeof(s));
+	if (s.header.size < sizeof(s) + sizeof(size) + bytes)
+		return;
+	memcpy(&size, record + s.header.size - bytes - sizeof(size), sizeof(size));
+	if (size != bytes)
+		return;
+	record += s.header.size - bytes;
+	for (; at < bytes && !word; at += 8)
+		memcpy(&word, record + at, sizeof(word));
+	at -= 8;
+	for (uint64_t i = at; i < bytes && word; i += 8) {
+		memcpy(&word, record + i, sizeof(word));
+		if (word >> CPU_SHIFT != s.cpu)
+			die("a word of CPU %" PRIu64 " in a sample of CPU %u", word >> CPU_SHIFT,
+			    s.cpu);
+		word &= (1ULL << CPU_SHIFT) - 1;
+		if (i == at)
+			first = word;
+		if (word != first + (i - at))
+			die("CPU %u: at byte %" PRIu64 " of a sample the word of %#" PRIx64
+			    ", not %#" PRIx64,
+			    s.cpu, i, word, first + (i - at));
+	}
+	printf("%u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s.cpu, s.time, first,
+	       word ? first + (bytes - at) : 0);
+}
+
 int main(int argc, char **argv)
 {
-	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	uint64_t bytes = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+	int fd = argc == 2 || bytes ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	struct perf_file_header header;
 	struct perf_event_header h;
 	const uint8_t *file;
@@ -78,13 +123,16 @@ int main(int argc, char **argv)
 		memcpy(&h, file + at, sizeof(h));
 		if (h.size < sizeof(h))
 			die("a record of %u bytes at %" PRIu64, h.size, at);
+		if (h.type == PERF_RECORD_SAMPLE && bytes)
+			check_sample(file + at, bytes);
 		if (h.type == PERF_FILE_AUXTRACE) {
 			struct perf_file_auxtrace_data t;
 
 			memcpy(&t, file + at, sizeof(t));
 			if (at + h.size + t.size > end)
 				die("a trace is cut off");
-			check_trace(&t, file + at + h.size);
+			if (!bytes)
+				check_trace(&t, file + at + h.size);
 			at += t.size;
 		}
 	}

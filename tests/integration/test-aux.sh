@@ -139,6 +139,120 @@ else
 	echo "SKIP: what perf makes of the file: there is no perf"
 fi
 
+# ── events beside it ─────────────────────────────────────────────────────────────────────
+
+# samples BYTES EVENT…: writes a snapshot, and prints of each sample with so many bytes of the trace CPU, time,
+# first, end.
+samples() {
+	local bytes=$1
+	shift
+	perfctl snapshot -o "$SCRATCH/aux.data" "$@" >"$SCRATCH/snapshot"
+	"$BIN/aux-trace" "$SCRATCH/aux.data" "$bytes"
+}
+
+# has_samples BYTES N EVENT: there are so many.
+has_samples() {
+	[ "$(samples "$1" "$3" | wc -l)" -ge "$2" ]
+}
+
+# in_order FILE: of each CPU, with the time the trace grows.
+in_order() {
+	sort -k1,1n -k2,2n "$1" | awk '$1 == cpu && $4 < end { bad = 1 } { cpu = $1; end = $4 } END { exit bad }'
+}
+
+expect_ok perfctl create a/beside -e "$pmu/bytes=1024,interval=1000/,cpu-clock/aux-sample-size=4096/" \
+	-e sched:sched_switch/aux-sample-size=512/ -F 100 -m 256K
+expect_eq "$(perfctl show a/beside --json | json_field sources)" 3 "the events"
+wait_until 60 has_samples 4096 40 a/beside || fail "no samples: $(cat "$SCRATCH/snapshot")"
+for bytes in 4096 512; do
+	samples $bytes a/beside >"$SCRATCH/samples"
+	in_order "$SCRATCH/samples" || fail "the trace in samples goes back: $(cat "$SCRATCH/samples")"
+	expect_eq "$(cut -d ' ' -f 1 "$SCRATCH/samples" | sort -u | wc -l)" "$cpus" "CPUs with samples"
+	[ "$(awk -v n=$bytes '$4 - $3 == n' "$SCRATCH/samples" | wc -l)" -gt 10 ] || fail "parts of $bytes bytes are not whole"
+	# What a sample has is in the trace, too.
+	"$BIN/aux-trace" "$SCRATCH/aux.data" >"$SCRATCH/traces"
+	awk 'NR == FNR { end[$1] = $4; next } $4 > end[$1] { exit 1 }' "$SCRATCH/traces" "$SCRATCH/samples" ||
+		fail "samples are ahead of the trace"
+	echo "$(wc -l <"$SCRATCH/samples") samples with $bytes bytes of the trace, every word in its place"
+done
+expect_eq "$(wc -l <"$SCRATCH/traces")" "$cpus" "traces beside samples"
+n=$(samples 512 a/beside | wc -l)
+expect_eq "$(perfctl script -i "$SCRATCH/aux.data" | grep -c sched:sched_switch)" "$n" "switches in perfctl script"
+if command -v perf >/dev/null; then
+	expect_eq "$(perf script -f -F event -i "$SCRATCH/aux.data" 2>/dev/null | grep -c sched_switch)" "$n" "switches in perf script"
+	perf report -D -f --no-itrace -i "$SCRATCH/aux.data" >"$SCRATCH/report" 2>&1 || fail "perf report: exit $?"
+	# perf gives each CPU's samples to the CPU's own queue.
+	expect_eq "$(grep -c 'PERF_RECORD_ID_INDEX' "$SCRATCH/report")" 1 "indexes of ids"
+fi
+# Only the newest are kept, whole.
+first=$(sort -k2,2n "$SCRATCH/samples" | sed -n 1p | cut -d ' ' -f 2)
+is_overwritten() {
+	[ "$(samples 512 a/beside | sort -k2,2n | sed -n 1p | cut -d ' ' -f 2)" -gt "$first" ]
+}
+wait_until 60 is_overwritten || fail "samples are not overwritten"
+perfctl delete a/beside >/dev/null
+
+# They outlive the other daemons, as the trace does.
+perfctl create a/long -e "$pmu/bytes=1024,interval=1000/,cpu-clock/aux-sample-size=1024/" -F 20 -m 4M >/dev/null
+wait_until 60 has_samples 1024 10 a/long
+# newest: time, first and end of the last sample.
+newest() {
+	samples 1024 a/long | sort -k2,2n | tail -n 1
+}
+before=$(newest)
+for who in kill_broker kill_engine; do
+	$who
+	[ -n "$DAEMON_PID" ] || start_daemon
+	wait_until 20 perfctl show a/long
+done
+samples 1024 a/long >"$SCRATCH/samples"
+grep -qxF "$before" "$SCRATCH/samples" || fail "the samples from before SIGKILL are gone: $(cat "$SCRATCH/samples")"
+is_newer() {
+	[ "$(newest)" != "$before" ]
+}
+wait_until 30 is_newer || fail "the samples do not go on after SIGKILL"
+perfctl pause a/long >/dev/null
+before=$(newest)
+expect_eq "$(newest)" "$before" "the last sample of a paused event"
+perfctl resume a/long >/dev/null
+wait_until 30 is_newer || fail "the samples do not go on when the event is resumed"
+perfctl delete a/long >/dev/null
+memory=$(perfctl limits --json | json_field memory | head -n 1)
+perfctl create a/beside -e $pmu//,cpu-clock/aux-sample-size=64/ -m 4M >/dev/null
+[ $(($(perfctl limits --json | json_field memory | head -n 1) - memory)) -ge $((cpus * 8 << 20)) ] ||
+	fail "rings of samples are not charged"
+perfctl delete a/beside >/dev/null
+
+# Events pause and resume the trace, on the CPU that they happen on.
+if [ "$(printf '6.13\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.13 ]; then
+	expect_ok perfctl create a/paused -e "$pmu/aux-action=start-paused,bytes=1024,interval=1000/" \
+		-e syscalls:sys_enter_umask/aux-action=resume/ -e syscalls:sys_enter_sync/aux-action=pause/ -m 1M
+	end_of() {
+		traces a/paused | awk -v cpu="$1" '$1 == cpu { end = $4 } END { print end + 0 }'
+	}
+	grows() {
+		[ "$(end_of 0)" -gt "$at" ]
+	}
+	taskset -c 0 sync
+	at=$(end_of 0)
+	expect_eq "$(end_of 0)" "$at" "the trace of CPU 0 after a pause"
+	taskset -c 0 bash -c 'umask >/dev/null; umask 077'
+	wait_until 30 grows || fail "the trace is not resumed"
+	taskset -c 0 sync
+	at=$(end_of 0)
+	sleep 0.1
+	expect_eq "$(end_of 0)" "$at" "the trace of CPU 0 after another pause"
+	echo "resumed and paused by system calls: $at bytes on CPU 0"
+	perfctl delete a/paused >/dev/null
+else
+	perfctl create a/paused -e $pmu/aux-action=start-paused/ >"$SCRATCH/refused" 2>&1 && fail "not refused: start-paused"
+	expect_match "$(cat "$SCRATCH/refused")" "since Linux 6.13" "start-paused"
+	perfctl create a/paused -e $pmu//,cpu-clock/aux-action=pause/ >"$SCRATCH/refused" 2>&1 && fail "not refused: pause"
+	expect_match "$(cat "$SCRATCH/refused")" "'cpu-clock/aux-action=pause/'.* since Linux 6.13" "pause"
+	echo "SKIP: Linux $(uname -r) cannot pause AUX events"
+fi
+no_events
+
 # ── when the daemon dies ─────────────────────────────────────────────────────────────────
 
 # A slow trace in a large area: all of it is there.
@@ -237,7 +351,15 @@ expect_refusal() {
 expect_refusal "in use on CPU 0" perfctl create a/third -e $pmu/bytes=8/ --no-share
 expect_eq "$(perfctl list --json | json_field name)" second "events after a refusal"
 perfctl delete a/second >/dev/null
-expect_refusal "is alone under its name" perfctl create a/x -e $pmu//,cpu-clock
+expect_refusal "'cpu-clock' would have nothing to do beside" perfctl create a/x -e $pmu//,cpu-clock
+expect_refusal "no area to go with" perfctl create a/x -e cpu-clock/aux-sample-size=64/
+expect_refusal "the one that does is not the first" perfctl create a/x -e cpu-clock/aux-sample-size=64/,$pmu//
+expect_refusal "'sched:sched_switch' stands there twice" perfctl create a/x \
+	-e "$pmu//,sched:sched_switch/aux-sample-size=64/,sched:sched_switch/aux-sample-size=8/"
+expect_refusal "can be several tracepoints" perfctl create a/x -e "$pmu//,sched:*/aux-sample-size=64/"
+expect_refusal "more than the 256 that a CPU" perfctl create a/x -e $pmu//,cpu-clock/aux-sample-size=61440/ -F 5000
+expect_refusal "no counter beside its trace" perfctl create a/x -e $pmu//,sched:sched_switch/aux-sample-size=64/ -F 5
+expect_refusal "takes no filter" perfctl create a/x -e $pmu//,cpu-clock/aux-sample-size=64/ --max-rate 5
 expect_refusal "takes no filter" perfctl create a/x -e $pmu// -F 100
 expect_refusal "less than 65536" perfctl create a/x -e $pmu// -m 32K
 expect_refusal "may not trace.* AuxTraces=" as_user perfctl create u/x -e $pmu//

@@ -61,7 +61,7 @@ create 2 'write it without' t/x -e 'sched:sched switch'
 # The message does not repeat control characters that a terminal would obey.
 refused 3 'cannot open a  31m b: No such file' perfctl script -i $'a\xc2\x9b31m\x9bb'
 create 2 'not the name of a tracepoint: write SYSTEM:NAME' t/x -e 'sched:x!'
-create 2 'does not begin with the name of a PMU: write PMU/TERM=VALUE/, .* or SYSTEM:NAME' t/x -e sched:../../etc
+create 2 'is no term of a tracepoint: it has aux-action and aux-sample-size' t/x -e sched:../../etc
 create 2 'too long: .*are allowed' t/x -e "s:$(printf 'y%.0s' {1..1100})"
 create 2 'not the name of a tracepoint' t/x -e "s:$(printf 'y%.0s' {1..200})"
 create 1 'a tracepoint is recorded whenever it is reached; write' t/x -e sched:sched_switch:u

@@ -716,6 +716,7 @@ static void fake_aux(struct fake_engine *f, const struct pp_order *o)
 	const struct pp_event *e = fake_find(f, o->id);
 
 	f->aux++;
+	ck_assert(!e || o->what == e->n_sources);
 	if (!e) {
 		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
 		return;
@@ -730,8 +731,12 @@ static void fake_aux(struct fake_engine *f, const struct pp_order *o)
 		if (pp_cpumask_test(&f->offline, cpu))
 			continue;
 		pp_cpumask_set(&fake_answer.event.rings, cpu);
-		fds.fd[fds.n] = memfd_create("perf event", MFD_CLOEXEC);
-		ck_assert_int_eq(ftruncate(fds.fd[fds.n++], fake_aux_size(e->origin, cpu)), 0);
+		for (uint32_t i = 0; i < o->what; i++) {
+			off_t size = i ? 1 : fake_aux_size(e->origin, cpu);
+
+			fds.fd[fds.n] = memfd_create("perf event", MFD_CLOEXEC);
+			ck_assert_int_eq(ftruncate(fds.fd[fds.n++], size), 0);
+		}
 	}
 	ck_assert_int_eq(pp_packet_send(f->fd, &fake_answer, sizeof(fake_answer), fds.fd, fds.n),
 			 0);

@@ -29,6 +29,7 @@ struct fake_keeper {
 	size_t last_fds;
 	uint64_t size;			       /* of the file that it returns for TAKE */
 	struct pp_keep_area areas[FAKE_AREAS]; /* sorted */
+	uint32_t n_beside;		       /* of the last one that was put */
 	size_t n_areas;
 	char did[1024]; /* about areas: "put1:0,3 pause1:1 drop1:0 take1:3", each by the event's id */
 };
@@ -151,9 +152,10 @@ static void keeper_act_on_areas(struct fake_keeper *k, const struct pp_keep_requ
 	keeper_log(k, "%s%s%llu", *k->did ? " " : "", names[r->type - PP_KEEP_AREAS],
 		   (unsigned long long)r->event);
 	if (r->type == PP_KEEP_AREAS) {
-		ck_assert_uint_eq(fds->n, r->n_cpus);
+		k->n_beside = r->n_beside;
+		ck_assert_uint_eq(fds->n, r->n_cpus * (1 + r->n_beside));
 		for (uint32_t i = 0; i < r->n_cpus; i++)
-			keeper_put_area(k, r, i, fds->fd[i]);
+			keeper_put_area(k, r, i, fds->fd[i * (1 + r->n_beside)]);
 		return;
 	}
 	keeper_log(k, ":%u", r->type == PP_KEEP_AREAS_PAUSE ? r->what : r->first);

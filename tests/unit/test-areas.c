@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -39,6 +40,8 @@ static struct {
 	long page;
 	struct perf_event_mmap_page *ring; /* of the newest event */
 	uint8_t *aux;
+	struct perf_event_mmap_page *samples; /* of the newest event beside one */
+	int output;			      /* where another goes; -1: none */
 	uint64_t lost, stops;
 	bool is_enabled;
 } kernel;
@@ -61,8 +64,16 @@ static void put_record(uint64_t time)
 	p->data_head += sizeof(r);
 }
 
-int ioctl(int fd _unused_, unsigned long request, ...)
+int ioctl(int fd, unsigned long request, ...)
 {
+	va_list ap;
+
+	va_start(ap, request);
+	if (request == PERF_EVENT_IOC_ID)
+		*va_arg(ap, uint64_t *) = (uint64_t)fd;
+	else if (request == PERF_EVENT_IOC_SET_OUTPUT)
+		kernel.output = va_arg(ap, int);
+	va_end(ap);
 	kernel.is_enabled |= request == PERF_EVENT_IOC_ENABLE;
 	if (request != PERF_EVENT_IOC_DISABLE)
 		return 0;
@@ -84,6 +95,11 @@ static void *map_of_event(size_t length, int prot, int flags, int fd, off_t at)
 	struct perf_event_mmap_page *page = p;
 
 	ck_assert(p != MAP_FAILED);
+	if (!(prot & PROT_WRITE) && at == 0) { /* a ring that overwrites itself */
+		kernel.samples = (void *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
+						 flags, fd, at);
+		return p;
+	}
 	if (at > 0) {
 		ck_assert_uint_eq(kernel.ring->aux_size, length);
 		ck_assert_uint_eq(kernel.ring->aux_offset, (uint64_t)at);
@@ -148,7 +164,30 @@ static void put(uint32_t cpu, uint64_t size, uint32_t paused)
 	int fd = memfd_create("event", MFD_CLOEXEC);
 
 	ck_assert_int_eq(ftruncate(fd, (off_t)(size + (2U << 20))), 0);
-	ck_assert_int_eq(areas_put(&areas, EVENT, &c, size, paused, fd), 0);
+	ck_assert_int_eq(areas_put(&areas, EVENT, &c, size, paused, &fd, 0), 0);
+}
+
+static int event_file(uint64_t size)
+{
+	int fd = memfd_create("event", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+	return fd;
+}
+
+/* An area with two events beside it. The kernel's ids are the descriptors' numbers. */
+static void put_group(uint64_t size, int ret[3])
+{
+	struct pp_keep_cpu c = { .cpu = 0, .generation = 1 };
+	int fds[3];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		ret[i] = fds[i] = event_file(size + (2U << 20));
+	kernel.output = -1;
+	ck_assert_int_eq(areas_put(&areas, EVENT, &c, size, 0, fds, 2), 0);
+	ck_assert_int_eq(kernel.output, ret[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		ck_assert_int_eq(fds[i], -EBADF);
 }
 
 struct copy {
@@ -167,7 +206,8 @@ static struct copy take(uint32_t cpu)
 	ck_assert_int_eq(read(fd, copy.bytes, size), (ssize_t)size);
 	memcpy(&copy.header, copy.bytes, sizeof(copy.header));
 	ck_assert_uint_eq(copy.header.size, size);
-	ck_assert_uint_eq(size, sizeof(copy.header) + copy.header.records + copy.header.trace);
+	ck_assert_uint_eq(size, sizeof(copy.header) + copy.header.records + copy.header.trace +
+					copy.header.samples);
 	return copy;
 }
 
@@ -341,6 +381,80 @@ START_TEST(clocks)
 }
 END_TEST
 
+struct sample {
+	struct perf_event_header header;
+	uint64_t number;
+};
+
+/* As the kernel does: downward, from 2^64. */
+static void put_sample(uint64_t number, uint64_t size, uint16_t bytes)
+{
+	const struct sample s = { { .type = PERF_RECORD_SAMPLE, .size = bytes }, number };
+
+	kernel.samples->data_head -= bytes;
+	for (size_t i = 0; i < sizeof(s); i += 8)
+		memcpy((uint8_t *)kernel.samples + kernel.page +
+			       ((kernel.samples->data_head + i) & (size - 1)),
+		       (const uint8_t *)&s + i, 8);
+}
+
+/* The samples of a ring, the newest first, however often it has been overwritten. */
+START_TEST(samples_beside)
+{
+	static const uint64_t numbers[] = { 0, 1, 65536 / 24, 65536 / 24 + 1, 100000 };
+	const uint64_t size = 65536, n = numbers[_i];
+	uint64_t whole = MIN(n, size / 24), at, word, stops;
+	struct copy copy;
+	int fds[3];
+
+	put_group(size, fds);
+	for (uint64_t i = 1; i <= n; i++)
+		put_sample(i, size, 24);
+	copy = take(0);
+	ck_assert_uint_eq(copy.header.n_beside, 2);
+	ck_assert_uint_eq(copy.header.samples, 16 + 24 * whole);
+	at = copy.header.size - copy.header.samples;
+	for (int i = 1; i < 3; i++, at += 8) {
+		memcpy(&word, copy.bytes + at, 8);
+		ck_assert_uint_eq(word, (uint64_t)fds[i]);
+	}
+	for (uint64_t i = 0; i < whole; i++, at += 24) {
+		struct sample s;
+
+		memcpy(&s, copy.bytes + at, sizeof(s));
+		ck_assert_uint_eq(s.number, n - i);
+		ck_assert_uint_eq(s.header.size, 24);
+	}
+	free(copy.bytes);
+	/* Nothing of the group is left open, and it is stopped before anything is unmapped. */
+	stops = kernel.stops;
+	areas_drop(&areas, EVENT, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		ck_assert_int_eq(fcntl(fds[i], F_GETFD), -1);
+	ck_assert_uint_eq(kernel.stops, stops + 1);
+}
+END_TEST
+
+/* What stands there instead of a record ends the copy, and a record that is there in part. */
+START_TEST(damaged_samples)
+{
+	static const uint16_t sizes[] = { 0, 7, 12, 65528 };
+	const uint64_t size = 65536;
+	struct copy copy;
+	int fds[3];
+
+	put_group(size, fds);
+	for (uint64_t i = 0; i < 3; i++)
+		put_sample(i, size, 24);
+	memcpy((uint8_t *)kernel.samples + kernel.page + size - 48 +
+		       offsetof(struct perf_event_header, size),
+	       &sizes[_i], sizeof(sizes[_i]));
+	copy = take(0);
+	ck_assert_uint_eq(copy.header.samples, 16 + 24);
+	free(copy.bytes);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("areas");
@@ -352,6 +466,8 @@ int main(void)
 	tcase_add_test(t, the_record_of_the_stop);
 	tcase_add_test(t, never_busy_for_long);
 	tcase_add_test(t, clocks);
+	tcase_add_loop_test(t, samples_beside, 0, 5);
+	tcase_add_loop_test(t, damaged_samples, 0, 4);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -3,10 +3,14 @@
  * The engine opens the perf events of AUX areas: where, and what it says if it cannot. On a real
  * bpffs and this kernel, with x86's PMU of MSRs: it has no AUX areas, but only a mapping shows that.
  */
+#include <dlfcn.h>
 #include <limits.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "daemon/cpus.h"
 #include "daemon/engine/event/auxtrace.h"
@@ -28,6 +32,7 @@ static char registry[] = "/tmp/perfpersist-aux-XXXXXX";
 
 static struct failure failure;
 static struct pp_event event;
+static struct pp_parsed parsed;
 
 static void setup(void)
 {
@@ -45,9 +50,9 @@ static void teardown(void)
 	ck_assert_int_eq(umount2(registry, MNT_DETACH), 0);
 }
 
-static void create(uint32_t type, uint32_t any_cpu)
+/* beside: NULL, or of the event in its group. */
+static void create_group(uint32_t type, uint32_t any_cpu, const struct pp_source *beside)
 {
-	static struct pp_parsed parsed;
 	static struct pp_spec spec;
 
 	spec = (struct pp_spec){
@@ -65,10 +70,19 @@ static void create(uint32_t type, uint32_t any_cpu)
 		.any_cpu = any_cpu,
 		.text = "pmu//",
 	};
+	if (beside) {
+		parsed.sources[parsed.n_sources++] = *beside;
+		spec.flags |= PP_EVENT_AUX_GROUP;
+	}
 	ck_assert_int_eq(pp_spec_check(&spec), 0);
 	ck_assert_msg(event_create(&spec, &parsed, NULL, 0, NULL, NULL, BROKER, &event, &failure) ==
 			      0,
 		      "%s", failure.sentence);
+}
+
+static void create(uint32_t type, uint32_t any_cpu)
+{
+	create_group(type, any_cpu, NULL);
 }
 
 /* On CPUs 0 and 1. The caller closes the descriptors. */
@@ -79,7 +93,7 @@ static int open_both(uint64_t id, struct pp_cpumask *opened, struct pp_fds *fds)
 	pp_cpumask_set(&both, 0);
 	pp_cpumask_set(&both, 1);
 	fds->n = 0;
-	return auxtrace_open(id, &both, opened, fds, &failure);
+	return auxtrace_open(id, parsed.n_sources, &both, opened, fds, &failure);
 }
 
 static uint32_t pmu_type(void)
@@ -93,6 +107,26 @@ static uint32_t pmu_type(void)
 static const char *no_such_pmu(void)
 {
 	return pmu_type() ? NULL : "needs the PMU of MSRs";
+}
+
+/* That PMU takes no events with a period, as all have that lead a group. */
+long syscall(long number, ...)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_perf_event_open) {
+		struct perf_event_attr *attr = (struct perf_event_attr *)a[0];
+
+		if (attr->type == pmu_type())
+			attr->sample_period = 0;
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* ENOENT is what the broker takes for an event that is gone. */
@@ -170,6 +204,45 @@ START_TEST(some_cpus)
 }
 END_TEST
 
+/* Two perf events on each CPU, or none. This PMU neither pauses nor gives parts of a trace. */
+START_TEST(beside)
+{
+	static const struct {
+		struct pp_source source;
+		const char *why; /* NULL: it is opened */
+	} cases[] = {
+		{ { .kind = PP_SOURCE_TRACEPOINT, .system = "sched", .name = "sched_switch" },
+		  NULL },
+		{ { .kind = PP_SOURCE_SAMPLING, .type = PERF_TYPE_SOFTWARE }, NULL },
+		{ { .kind = PP_SOURCE_SAMPLING, .type = PERF_TYPE_SOFTWARE, .aux_sample = 64 },
+		  "no samples of its trace, which 'beside'" },
+		{ { .kind = PP_SOURCE_SAMPLING,
+		    .type = PERF_TYPE_SOFTWARE,
+		    .aux_action = PP_AUX_PAUSE },
+		  "since Linux 6.13" },
+		{ { .kind = PP_SOURCE_SAMPLING, .type = NO_PMU }, "beside the trace on CPU 0" },
+	};
+	struct pp_source source = cases[_i].source;
+	struct pp_cpumask online, opened;
+	struct pp_fds fds;
+
+	strcpy(source.text, "beside");
+	create_group(pmu_type(), 0, &source);
+	ck_assert_uint_eq(event.n_sources, 2);
+	ck_assert_int_eq(pp_cpus_read("online", &online), 0);
+	ck_assert_int_eq(open_both(event.id, &opened, &fds), cases[_i].why ? -failure.error : 0);
+	if (cases[_i].why) {
+		ck_assert_msg(strstr(failure.sentence, cases[_i].why) != NULL, "%s",
+			      failure.sentence);
+	} else {
+		ck_assert_uint_eq(fds.n, 2 * pp_cpumask_count(&opened));
+		ck_assert_uint_gt(fds.n, 0);
+	}
+	ck_assert_int_eq(open_both(event.id, &opened, &fds) < 0, cases[_i].why != NULL);
+	ck_assert_int_eq(auxtrace_open(event.id, 1, &online, &opened, &fds, &failure), -EINVAL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("aux-open");
@@ -185,6 +258,8 @@ int main(void)
 	tcase_add_test(t, no_pmu);
 	add_test_unless(no_such_pmu(), t, pin_removed);
 	add_test_unless(no_such_pmu(), t, some_cpus);
+	if (pmu_type()) /* else the tests above say so */
+		tcase_add_loop_test(t, beside, 0, 5);
 	suite_add_tcase(s, t);
 	r = run_suite(s);
 	rmdir(registry);

@@ -555,7 +555,8 @@ END_TEST
 /* Who has no room for a copy, or has gone, makes the keeper stop no PMU. */
 START_TEST(room_comes_first)
 {
-	const uint64_t most = pp_aux_copy_size(AREA);
+	const uint64_t most =
+		pp_spec_aux_copy(&(struct pp_spec){ .flags = PP_EVENT_AUX, .data_size = AREA });
 
 	begin(1);
 	b.quota.per_user.max[QUOTA_COPIES] = most - 1;
@@ -577,6 +578,44 @@ START_TEST(room_comes_first)
 	ck_assert_uint_eq(charged(TEAM), k.size);
 	ck_assert_uint_eq(charged(MEMBER), 0);
 	client_begin(&b, &member, MEMBER);
+}
+END_TEST
+
+/* An event with others beside it: all of them are handed over, so few CPUs at a time, and a copy takes twice the room. */
+START_TEST(groups)
+{
+	const struct pp_spec spec = { .flags = PP_EVENT_AUX | PP_EVENT_AUX_GROUP,
+				      .data_size = AREA };
+	struct pp_event *e = add_event("x", AREA);
+
+	e->spec.flags |= PP_EVENT_AUX_GROUP;
+	e->n_sources = 3;
+	e->rings.bits[0] = 0xf;
+	find_events();
+	broker_until(&b, k.n_areas == 4);
+	ck_assert_uint_eq(k.n_beside, 2);
+	ck_assert_uint_eq(pp_spec_aux_copy(&spec),
+			  AREA + pp_spec_aux_copy(&(struct pp_spec){ .flags = PP_EVENT_AUX,
+								     .data_size = AREA }));
+	b.quota.per_user.max[QUOTA_COPIES] = pp_spec_aux_copy(&spec) - 1;
+	ck_assert_int_eq(take(&team, 0), -EDQUOT);
+	b.quota.per_user.max[QUOTA_COPIES]++;
+	ck_assert_int_eq(take(&team, 0), 0);
+}
+END_TEST
+
+/* As many descriptors as a packet has, whatever the number of CPUs and events. */
+START_TEST(large_groups)
+{
+	struct pp_event *e = add_event("x", PP_AUX_SIZE_MIN);
+
+	e->spec.flags |= PP_EVENT_AUX_GROUP;
+	e->n_sources = PP_TERMS_MAX;
+	e->rings.bits[0] = (1ULL << 40) - 1;
+	b.hotplug.online.bits[0] = e->rings.bits[0];
+	find_events();
+	broker_until(&b, k.n_areas == 40);
+	ck_assert_uint_eq(b.engine.aux, 3); /* 15, 15 and 10 of them */
 }
 END_TEST
 
@@ -745,6 +784,8 @@ int main(void)
 	tcase_add_test(t, keeper_refuses);
 	tcase_add_test(t, copies);
 	tcase_add_test(t, room_comes_first);
+	tcase_add_test(t, groups);
+	tcase_add_test(t, large_groups);
 	tcase_add_test(t, orders_come_first);
 	tcase_add_test(t, rests);
 	tcase_add_test(t, rests_are_short);

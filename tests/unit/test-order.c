@@ -828,6 +828,80 @@ START_TEST(events)
 }
 END_TEST
 
+static void good_aux_order(void)
+{
+	good_cpus();
+	order.type = PP_ORDER_AUX;
+	order.what = 1;
+}
+
+static void fill_cpus(unsigned n)
+{
+	memset(&spec->cpus, 0, sizeof(spec->cpus));
+	for (unsigned cpu = 0; cpu < n; cpu++)
+		pp_cpumask_set(&spec->cpus, cpu);
+}
+
+/* A sampling event that takes a part of the trace. */
+static void good_group(void)
+{
+	struct pp_source *s = &order.parsed.sources[1];
+
+	good_aux();
+	order.parsed.n_sources = 2;
+	*s = (struct pp_source){ .kind = PP_SOURCE_SAMPLING, .type = PERF_TYPE_SOFTWARE };
+	strcpy(s->text, "cpu-clock");
+	s->aux_sample = 4096;
+	spec->flags |= PP_EVENT_AUX_GROUP;
+}
+
+static void good_tracepoint_group(void)
+{
+	struct pp_source *s = &order.parsed.sources[1];
+
+	good_group();
+	*s = (struct pp_source){ .kind = PP_SOURCE_TRACEPOINT };
+	strcpy(s->system, "sched");
+	strcpy(s->name, "sched_switch");
+	strcpy(s->text, "sched:sched_switch");
+	s->aux_action = PP_AUX_PAUSE;
+}
+
+/* Events beside an AUX area: perf events of the kernel's, each with something to do there. */
+START_TEST(groups)
+{
+	struct pp_source *second = &order.parsed.sources[1];
+
+	ALLOW(good_group, spec->samples = 100);
+	ALLOW(good_group, spec->flags |= PP_EVENT_FREQ);
+	ALLOW(good_group, spec->flags |= PP_EVENT_CALLCHAIN);
+	ALLOW(good_group, source->aux_action = PP_AUX_START_PAUSED);
+	ALLOW(good_group, second->aux_sample = PP_AUX_SAMPLE_MAX);
+	ALLOW(good_group, second->aux_action = PP_AUX_RESUME);
+	ALLOW(good_tracepoint_group, second->aux_action = PP_AUX_RESUME);
+	SPOIL(good_group, spec->flags &= ~PP_EVENT_AUX_GROUP);
+	SPOIL(good_group, spec->flags &= ~PP_EVENT_AUX);
+	SPOIL(good_aux, spec->flags |= PP_EVENT_AUX_GROUP);
+	SPOIL(good_tracepoint, spec->flags |= PP_EVENT_AUX_GROUP);
+	SPOIL(good_group, order.parsed.sources[1] = order.parsed.sources[0]);
+	SPOIL(good_group, order.parsed.sources[0] = order.parsed.sources[1]);
+	SPOIL(good_group, second->aux_sample = PP_AUX_SAMPLE_MAX + 8);
+	SPOIL(good_group, second->aux_sample = 4);
+	SPOIL(good_group, second->aux_sample = 0);
+	SPOIL(good_group, second->aux_action = PP_AUX_START_PAUSED);
+	SPOIL(good_group, second->aux_action = PP_AUX_PAUSE | PP_AUX_RESUME);
+	SPOIL(good_group, source->aux_action = PP_AUX_PAUSE);
+	SPOIL(good_group, source->aux_sample = 8);
+	SPOIL(good_group, spec->flags |= PP_EVENT_WAKEUP);
+	SPOIL(good_group, spec->flags |= PP_EVENT_PROGRAM, order.what = 3);
+	SPOIL(good_group, spec->max_rate = 1);
+	SPOIL(good_tracepoint_group, strcpy(second->name, "sched_*"));
+	SPOIL(good_tracepoint_group, strcpy(second->system, "s*"));
+	SPOIL(good_tracepoint, source->aux_action = PP_AUX_PAUSE);
+	SPOIL(good_tracepoint, source->aux_sample = 8);
+}
+END_TEST
+
 START_TEST(aux)
 {
 	ALLOW(good_aux, spec->flags |= PP_EVENT_CONFIGURED);
@@ -859,11 +933,15 @@ START_TEST(aux)
 	SPOIL(good_aux, spec->flags |= 10U << PP_EVENT_CHECKPOINT_SHIFT);
 	SPOIL(good_aux, spec->flags |= PP_EVENT_PROGRAM, order.what = 3);
 
-	SPOIL(good_cpus, order.type = PP_ORDER_AUX, order.id = 0);
-	SPOIL(good_cpus, order.type = PP_ORDER_AUX, memset(&spec->cpus, 0, sizeof(spec->cpus)));
-	ALLOW(good_cpus, order.type = PP_ORDER_AUX);
-	SPOIL(good_cpus, order.type = PP_ORDER_AUX; for (unsigned cpu = 0; cpu <= PP_SIDEBAND_CPUS;
-							 cpu++) pp_cpumask_set(&spec->cpus, cpu));
+	SPOIL(good_aux_order, order.id = 0);
+	SPOIL(good_aux_order, memset(&spec->cpus, 0, sizeof(spec->cpus)));
+	SPOIL(good_aux_order, order.what = 0);
+	SPOIL(good_aux_order, order.what = PP_TERMS_MAX + 1);
+	ALLOW(good_aux_order, order.what = PP_TERMS_MAX);
+	ALLOW(good_aux_order, fill_cpus(PP_SIDEBAND_CPUS));
+	SPOIL(good_aux_order, fill_cpus(PP_SIDEBAND_CPUS + 1));
+	ALLOW(good_aux_order, order.what = 2, fill_cpus(PP_SIDEBAND_CPUS / 2));
+	SPOIL(good_aux_order, order.what = 2, fill_cpus(PP_SIDEBAND_CPUS / 2 + 1));
 }
 END_TEST
 
@@ -954,6 +1032,7 @@ int main(void)
 	tcase_add_test(t, events);
 	tcase_add_test(t, sidebands);
 	tcase_add_test(t, aux);
+	tcase_add_test(t, groups);
 	tcase_add_test(t, cpumasks);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -188,7 +188,7 @@ static void add_switch(struct perfpersist_perfdata *d, uint32_t next, uint64_t t
 static void write_file(const char *event, uint64_t config, const struct trace *t, uint32_t switches)
 {
 	const struct perfpersist_perfdata_options o = { .sz = sizeof(o), .pipe = is_pipe };
-	const struct pp_source source = { .type = PMU, .config = config };
+	const struct pp_source source = { .kind = PP_SOURCE_AUX, .type = PMU, .config = config };
 	const struct pp_spec spec = { .period = 4096 };
 	struct perf_event_attr attr;
 	struct perfpersist_perfdata *d = NULL;
@@ -197,7 +197,7 @@ static void write_file(const char *event, uint64_t config, const struct trace *t
 	int fd = open(path(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int trace = auxtrace_of(t);
 
-	recorder_aux_attr(&spec, &source, &attr);
+	recorder_aux_attr(&spec, &source, NULL, &attr);
 	e = event_of(&w, event, &attr, "");
 	ck_assert_int_eq(perfpersist_perfdata_new(fd, &o, &d), 0);
 	ck_assert_int_eq(perfpersist_perfdata_event(d, e), 0);

@@ -551,6 +551,205 @@ START_TEST(traces_come_last)
 }
 END_TEST
 
+/* ── samples beside traces ──────────────────────────────────────────────────────────────── */
+
+#define KERNEL_ID 4712 /* of the event beside */
+#define SAMPLE_TYPE                                                              \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_AUX)
+
+struct beside_sample {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t period, aux_size, aux;
+};
+
+/* The newest first, the last of an event that is not beside the trace. */
+struct beside_trace {
+	struct trace trace;
+	uint64_t id;
+	struct beside_sample samples[3];
+	struct perf_event_header throttled;
+	uint64_t throttled_id;
+} __attribute__((packed));
+
+static struct beside_trace beside_trace_of(uint32_t cpu)
+{
+	struct beside_trace t = { .trace = trace_of(cpu), .id = KERNEL_ID };
+
+	for (uint64_t i = 0; i < 3; i++)
+		t.samples[i] = (struct beside_sample){
+			.header = { .type = PERF_RECORD_SAMPLE, .size = sizeof(t.samples[i]) },
+			.id = KERNEL_ID + (i == 2),
+			.time = 100 + 10 * cpu - i,
+			.cpu = cpu,
+			.aux_size = 8,
+			.aux = i,
+		};
+	t.throttled = (struct perf_event_header){ .type = PERF_RECORD_THROTTLE, .size = 16 };
+	t.throttled_id = KERNEL_ID;
+	t.trace.header.n_beside = 1;
+	t.trace.header.samples = sizeof(t) - offsetof(struct beside_trace, id);
+	t.trace.header.size = TRACE_SIZE + t.trace.header.samples;
+	return t;
+}
+
+static int add_beside(struct perfpersist_perfdata *d, const struct beside_trace *t)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(sizeof(*t));
+	size_t n = t->trace.header.samples;
+	int fd, r;
+
+	/* Without the padding behind the trace. */
+	memcpy(bytes, t, TRACE_SIZE);
+	memcpy(bytes + TRACE_SIZE, &t->id, MIN(n, sizeof(*t) - offsetof(struct beside_trace, id)));
+	fd = memory_with(bytes, TRACE_SIZE + sizeof(*t) - offsetof(struct beside_trace, id));
+	r = perfpersist_perfdata_auxtrace(d, 0, fd);
+	close(fd);
+	return r;
+}
+
+/* An event that traces, and one beside it. */
+static struct perfpersist_perfdata *perfdata_beside(int file, bool pipe)
+{
+	struct perfpersist_perfdata *d = perfdata(file, pipe);
+	struct perf_event_attr attr = { .type = SPE, .size = sizeof(attr) };
+	struct perfpersist_source source = {
+		.sz = sizeof(source),
+		.event = "arm_spe_0//",
+		.event_size = strlen("arm_spe_0//"),
+		.attr = &attr,
+		.attr_size = sizeof(attr),
+	};
+
+	d->evsels = calloc(4, sizeof(*d->evsels));
+	d->events = calloc(1, sizeof(*d->events));
+	ck_assert_int_eq(evsel_init(&d->evsels[0], &source, PP_SIDEBAND_ID + 1), 0);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.aux_sample_size = 8;
+	source.sample_type = SAMPLE_TYPE;
+	ck_assert_int_eq(evsel_init(&d->evsels[1], &source, PP_SIDEBAND_ID + 2), 0);
+	ck_assert_uint_eq(d->evsels[1].attr.aux_sample_size, 8);
+	d->n_evsels = 2;
+	d->events[0].n = 2;
+	d->n_events = 1;
+	return d;
+}
+
+static uint64_t id_in_file(uint64_t trace)
+{
+	return (PP_SIDEBAND_ID + 2) | (trace + 1) << 32;
+}
+
+/* Each CPU's have an id of their own, by which perf finds the CPU and its trace. */
+START_TEST(samples_beside_traces)
+{
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata_beside(f.fd, false);
+	const struct perf_event_header *h;
+	struct perf_file_id_entry entry;
+	struct {
+		uint8_t attr[PERFDATA_ATTR_SIZE];
+		struct perf_file_section ids;
+	} attrs[3];
+	uint64_t ids[3];
+	size_t at = 0;
+
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		struct beside_trace t = beside_trace_of(cpu);
+
+		ck_assert_int_eq(add_beside(d, &t), 0);
+	}
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	ck_assert_uint_eq(d->first_time, 99);
+	ck_assert_uint_eq(d->last_time, 110);
+	file_read(&f);
+	ck_assert_uint_eq(f.header.attrs.size, sizeof(attrs));
+	ck_assert_int_eq(pread(f.fd, attrs, sizeof(attrs), (off_t)f.header.attrs.offset),
+			 sizeof(attrs));
+	ck_assert_uint_eq(attrs[0].ids.size, 8);
+	ck_assert_uint_eq(attrs[1].ids.size, sizeof(ids));
+	ck_assert_uint_eq(attrs[2].ids.offset, attrs[1].ids.offset + sizeof(ids));
+	ck_assert_int_eq(pread(f.fd, ids, sizeof(ids), (off_t)attrs[1].ids.offset), sizeof(ids));
+	ck_assert_uint_eq(ids[0], PP_SIDEBAND_ID + 2);
+	h = next_of(&f, &at, PERF_FILE_ID_INDEX, PERF_FILE_ID_INDEX);
+	ck_assert_ptr_nonnull(h);
+	ck_assert_uint_eq(u64_at(h, 8), 2);
+	ck_assert_uint_eq(h->size, 16 + 2 * sizeof(entry));
+	for (uint64_t cpu = 0; cpu < 2; cpu++) {
+		ck_assert_uint_eq(ids[1 + cpu], id_in_file(cpu));
+		memcpy(&entry, (const uint8_t *)h + 16 + cpu * sizeof(entry), sizeof(entry));
+		ck_assert_uint_eq(entry.id, id_in_file(cpu));
+		ck_assert_uint_eq(entry.idx, cpu);
+		ck_assert_uint_eq(entry.cpu, cpu);
+		ck_assert_uint_eq(entry.tid, UINT64_MAX);
+	}
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		check_trace(&f, &at, cpu);
+		h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_THROTTLE);
+		ck_assert_uint_eq(h->type, PERF_RECORD_THROTTLE);
+		ck_assert_uint_eq(u64_at(h, 8), id_in_file(cpu));
+		for (uint64_t i = 2; i-- > 0;) {
+			h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE);
+			ck_assert_uint_eq(h->size, sizeof(struct beside_sample));
+			ck_assert_uint_eq(u64_at(h, 8), id_in_file(cpu));
+			ck_assert_uint_eq(u64_at(h, 32), 100 + 10 * cpu - i);
+			ck_assert_uint_eq(u64_at(h, h->size - 8U), i);
+		}
+	}
+	ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_THROTTLE));
+	perfpersist_perfdata_free(d);
+	close(f.fd);
+}
+END_TEST
+
+#define SPOIL_BESIDE(change)                                   \
+	do {                                                   \
+		t = beside_trace_of(0);                        \
+		change;                                        \
+		ck_assert_int_eq(add_beside(d, &t), -EBADMSG); \
+	} while (0)
+
+START_TEST(damaged_samples_beside_traces)
+{
+	struct file f = { .fd = memfd_create("file", MFD_CLOEXEC) };
+	struct perfpersist_perfdata *d = perfdata_beside(f.fd, false);
+	struct beside_trace t;
+	size_t at = 0;
+
+	SPOIL_BESIDE(t.trace.header.n_beside = 2);
+	SPOIL_BESIDE(t.trace.header.n_beside = 0);
+	SPOIL_BESIDE(t.trace.header.samples++);
+	SPOIL_BESIDE(t.trace.header.samples = UINT64_MAX);
+	SPOIL_BESIDE(t.trace.header.size -= t.trace.header.samples - 4; t.trace.header.samples = 4);
+	d->evsels[1].source_type &= ~(uint64_t)PERF_SAMPLE_AUX;
+	SPOIL_BESIDE();
+	d->evsels[1].source_type = SAMPLE_TYPE;
+	/* What follows a damaged record is left out; what is too short for its time, too. */
+	t = beside_trace_of(0);
+	t.samples[1].header.size = 24;
+	ck_assert_int_eq(add_beside(d, &t), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+	file_read(&f);
+	check_trace(&f, &at, 0);
+	ck_assert_ptr_nonnull(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE));
+	ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE));
+	perfpersist_perfdata_free(d);
+	/* A file that is shorter than it says. */
+	d = perfdata_beside(f.fd, false);
+	t = beside_trace_of(0);
+	t.trace.header.size += 800;
+	t.trace.header.samples += 800;
+	ck_assert_int_eq(add_beside(d, &t), 0);
+	ck_assert_int_eq(perfpersist_perfdata_finish(d), -EBADMSG);
+	perfpersist_perfdata_free(d);
+	close(f.fd);
+}
+END_TEST
+
 #define SPOIL_TRACE(change)                                      \
 	do {                                                     \
 		t = trace_of(0);                                 \
@@ -636,6 +835,8 @@ int main(void)
 	tcase_add_test(tests, damaged_sideband_is_refused);
 	tcase_add_test(tests, traces_come_last);
 	tcase_add_test(tests, damaged_traces_are_refused);
+	tcase_add_test(tests, samples_beside_traces);
+	tcase_add_test(tests, damaged_samples_beside_traces);
 	tcase_add_test(tests, what_cannot_be_written_is_told);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

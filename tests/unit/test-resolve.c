@@ -387,6 +387,20 @@ START_TEST(mixtures)
 }
 END_TEST
 
+/* Without a PMU that traces. */
+START_TEST(beside_nothing)
+{
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "cpu-clock/aux-sample-size=8/");
+	refused(-EINVAL, "no area to go with");
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE,
+		 "sched:sched_switch/aux-action=pause/");
+	refused(-EINVAL, "'sched:sched_switch/aux-action=pause/' has a term about an AUX area");
+	/* A probe has something else where these terms are. */
+	snprintf(request.selections[0].event, PP_EVENT_TEXT_SIZE, "kprobe:vfs_read(arg1:u64)");
+	accepted();
+}
+END_TEST
+
 static void target(uint32_t kind, uint32_t flags)
 {
 	request.target = (struct pp_msg_target){ .kind = kind, .flags = flags };
@@ -630,6 +644,7 @@ int main(void)
 	tcase_add_test(t, selections);
 	tcase_add_test(t, texts_that_are_too_long);
 	tcase_add_test(t, mixtures);
+	tcase_add_test(t, beside_nothing);
 	tcase_add_test(t, targets);
 	tcase_add_test(t, targets_that_become_filters);
 	tcase_add_test(t, targets_that_are_none);

@@ -225,6 +225,14 @@ START_TEST(refusals)
 	expect_refusal("tracepoint/config=1/", -EOPNOTSUPP, "write SYSTEM:NAME");
 	expect_refusal("software/config=9/", -EOPNOTSUPP, "never counts");
 	expect_refusal("typeless/event=1/", -ENOENT, "cannot be asked for its type");
+	expect_refusal("intel_pt/aux-sample-size=8/", -EINVAL, "takes no samples of it");
+	expect_refusal("intel_pt/aux-action=pause/", -EINVAL, "can start-paused");
+	expect_refusal("cpu/aux-action=start-paused/", -EINVAL, "can pause or resume it");
+	ck_assert_int_eq(parse("intel_pt/aux-action=start-paused/,cpu/event=1,aux-sample-size=8/"),
+			 2);
+	ck_assert_uint_eq(sources[0].aux_action, PP_AUX_START_PAUSED);
+	ck_assert_uint_eq(sources[0].config, 0xe601);
+	ck_assert_uint_eq(sources[1].aux_sample, 8);
 }
 END_TEST
 

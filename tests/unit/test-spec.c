@@ -266,6 +266,43 @@ START_TEST(lists)
 }
 END_TEST
 
+/* Terms of events beside one that traces. */
+START_TEST(beside)
+{
+	ck_assert_int_eq(
+		parse("sched:sched_switch/aux-action=pause/,cpu-clock/aux-sample-size=4096/u,"
+		      "syscalls:sys_enter_sync/aux-sample-size=61440,aux-action=resume/,cs"),
+		4);
+	ck_assert_uint_eq(sources[0].kind, PP_SOURCE_TRACEPOINT);
+	ck_assert_str_eq(sources[0].system, "sched");
+	ck_assert_str_eq(sources[0].name, "sched_switch");
+	ck_assert_str_eq(sources[0].text, "sched:sched_switch/aux-action=pause/");
+	ck_assert_uint_eq(sources[0].aux_action, PP_AUX_PAUSE);
+	ck_assert_uint_eq(sources[0].aux_sample, 0);
+	ck_assert_uint_eq(sources[1].kind, PP_SOURCE_SAMPLING);
+	ck_assert_uint_eq(sources[1].aux_sample, 4096);
+	ck_assert_uint_eq(sources[1].aux_action, 0);
+	ck_assert_uint_eq(sources[1].exclude & PP_EXCLUDE_KERNEL, PP_EXCLUDE_KERNEL);
+	ck_assert_uint_eq(sources[2].aux_sample, 61440);
+	ck_assert_uint_eq(sources[2].aux_action, PP_AUX_RESUME);
+	ck_assert_uint_eq(sources[3].aux_action, 0);
+	expect_refusal("cs/aux-sample-size=4/", -EINVAL, "a multiple of 8, up to 61440");
+	expect_refusal("cs/aux-sample-size=0/", -EINVAL, "a multiple of 8");
+	expect_refusal("cs/aux-sample-size=61448/", -EINVAL, "a multiple of 8");
+	expect_refusal("cs/aux-sample-size/", -EINVAL, "a multiple of 8");
+	expect_refusal("cs/aux-sample-size=x/", -EINVAL, "a multiple of 8");
+	expect_refusal("cs/aux-action=start-paused/", -EINVAL, "can pause or resume it");
+	expect_refusal("cs/aux-action/", -EINVAL, "can pause or resume it");
+	expect_refusal("a:b/aux-action=stop/", -EINVAL, "can pause or resume it");
+	expect_refusal("a:b/period=3/", -EINVAL, "'period' in 'a:b/period=3/' is no term");
+	expect_refusal("a:b//", -EINVAL, "is no term of a tracepoint");
+	expect_refusal("a:b/aux-action=pause", -EINVAL, "does not end behind its terms");
+	expect_refusal("a:b/aux-action=pause/u", -EINVAL, "does not end behind its terms");
+	expect_refusal("a:b/aux-action=pause/x/", -EINVAL, "does not end behind its terms");
+	expect_refusal("a:b$/aux-action=pause/", -EINVAL, "not the name of a tracepoint");
+}
+END_TEST
+
 /* Valid in perf but not recorded: the message never calls it wrong. */
 START_TEST(not_recorded)
 {
@@ -369,6 +406,7 @@ int main(void)
 	tcase_add_test(t, wrong_modifiers);
 	tcase_add_test(t, breakpoints);
 	tcase_add_test(t, lists);
+	tcase_add_test(t, beside);
 	tcase_add_test(t, not_recorded);
 	tcase_add_test(t, misspelt);
 	tcase_add_test(t, no_tracepoints);

@@ -46,3 +46,8 @@ done
 
 modprobe aux-pattern name=intel_pt
 AUX_PMU=intel_pt inside aux
+
+# Nor has the kernel found that an area is read that is no more.
+if dmesg | grep -A 12 'WARNING: .*kernel/events'; then
+	fail "the kernel warns"
+fi

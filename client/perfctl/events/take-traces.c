@@ -107,6 +107,7 @@ int take_traces(struct perfpersist *p, const struct chosen *events, const struct
 		if (r < 0 || info.recorder != PERFPERSIST_RECORDER_AUX)
 			continue;
 		first = first ?: e;
+		ret->has_samples |= !!(info.flags & PERFPERSIST_AUX_GROUP);
 		if (pmu_of(e) == pmu_of(first))
 			r = take_event(p, e, info.id, s, &ret->of_events[i]);
 		else

@@ -6,6 +6,7 @@
 #include "client/perfctl/events/selection.h"
 
 struct taken_traces {
+	bool has_samples; /* of events beside them */
 	struct event_traces {
 		int *fds; /* one of each CPU */
 		uint32_t n;

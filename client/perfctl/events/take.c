@@ -374,6 +374,7 @@ static int write_file(struct taking *t, int fd, bool pipe, struct take_result *r
 	int r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
 
 	t->result.traces = t->traces.n;
+	t->result.has_samples = t->traces.has_samples;
 	if (r >= 0)
 		r = perfpersist_interleave_new(t->chosen.events, t->chosen.n, &t->records);
 	if (r >= 0) {

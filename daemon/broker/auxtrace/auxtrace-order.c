@@ -55,9 +55,10 @@ static int is_there(int account, unsigned cpu, uint64_t *ret)
 /* The keeper does nothing else while it maps them: no more than it also copies in one go. */
 static uint32_t page_max(const struct event *e)
 {
-	uint64_t n = PP_AUX_SIZE_MAX / e->truth.spec.data_size;
+	const struct pp_spec *spec = &e->truth.spec;
+	uint64_t n = PP_AUX_SIZE_MAX / (spec->data_size + pp_spec_aux_samples(spec));
 
-	return (uint32_t)MIN(MAX(n, 1ULL), (uint64_t)PP_SIDEBAND_CPUS);
+	return (uint32_t)MIN(MAX(n, 1ULL), (uint64_t)PP_SIDEBAND_CPUS / e->truth.n_sources);
 }
 
 /* Fills the page with the next CPUs on which the event lacks its area, but for those: NULL: none. Whether there are

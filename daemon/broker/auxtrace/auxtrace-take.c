@@ -68,9 +68,10 @@ static struct aux_taking *take_prepared(struct auxtrace *a, uint64_t now)
 	struct aux_taking *taking;
 
 	while ((taking = take_next(a, now, &first))) {
-		const struct held_area *area = find_area(a, taking);
-		int r = area ? taking->prepare(taking, pp_aux_copy_size(area->is.aux_size))
-			     : -ENODATA;
+		const struct event *e = auxtrace_owner(a, taking->origin);
+		int r = e && find_area(a, taking)
+				? taking->prepare(taking, pp_spec_aux_copy(&e->truth.spec))
+				: -ENODATA;
 
 		if (r >= 0)
 			return taking;

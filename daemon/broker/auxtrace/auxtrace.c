@@ -144,6 +144,7 @@ static bool hand_over(struct auxtrace *a)
 	q->aux_size = e->truth.spec.data_size;
 	q->what = e->truth.paused;
 	q->n_cpus = a->n_page;
+	q->n_beside = e->truth.n_sources - 1;
 	memcpy(q->cpus, a->page, a->n_page * sizeof(*a->page));
 	auxtrace_ask(a, &fds);
 	return true;

@@ -343,8 +343,7 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 	if (w->is_trigger)
 		wanted.flags |= PP_EVENT_TRIGGER;
 	/* An outline does not know which PMUs have AUX areas; the text is compared, too. */
-	if (e->truth.spec.flags & PP_EVENT_AUX)
-		wanted.flags |= PP_EVENT_AUX;
+	wanted.flags |= e->truth.spec.flags & (PP_EVENT_AUX | PP_EVENT_AUX_GROUP);
 	if (!can_change(p, &e->truth.spec, &wanted) || !is_same_trigger(p, w, e) ||
 	    !resolve_is_same_target(&p->request, &e->target)) {
 		replace(p, w, e);

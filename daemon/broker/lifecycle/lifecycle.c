@@ -523,6 +523,7 @@ int lifecycle_aux(struct lifecycle *l, struct event *e, const struct pp_cpumask 
 
 	if (r < 0)
 		return r;
+	job->order.what = e->truth.n_sources;
 	job->order.fds = fds;
 	job_submit(l, job, e, waiter);
 	return 0;

@@ -151,7 +151,7 @@ static bool event_is_good(const struct pp_answer *in, const struct order *order)
 static bool fds_are_good(const struct orders *o, const struct order *order)
 {
 	const struct pp_cpumask *cpus = &o->in.event.rings;
-	bool by_cpu = order->type == PP_ORDER_SIDEBAND || order->type == PP_ORDER_AUX;
+	bool is_aux = order->type == PP_ORDER_AUX;
 
 	if (o->in.type == PP_ANSWER_DONE &&
 	    (order->type == PP_ORDER_ADOPT || order->type == PP_ORDER_DESCRIBE))
@@ -159,11 +159,13 @@ static bool fds_are_good(const struct orders *o, const struct order *order)
 	if (o->in.type == PP_ANSWER_DONE && order->type == PP_ORDER_HANDOUT)
 		return o->fds.n ==
 		       MIN(o->in.total - MIN(o->in.total, order->what), (uint32_t)PP_FDS_MAX);
-	if (!by_cpu || o->in.type != PP_ANSWER_DONE)
+	if ((!is_aux && order->type != PP_ORDER_SIDEBAND) || o->in.type != PP_ANSWER_DONE)
 		return o->fds.n == 0;
 	for (size_t i = 0; i < ARRAY_SIZE(cpus->bits); i++)
 		if (cpus->bits[i] & ~order->spec->cpus.bits[i])
 			return false;
+	if (is_aux)
+		return o->fds.n == pp_cpumask_count(cpus) * order->what;
 	return o->fds.n ==
 	       pp_cpumask_count(cpus) + (order->what & PP_SIDEBAND_TASKS ? PP_KEEP_ITERATORS : 0);
 }

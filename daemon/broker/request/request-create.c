@@ -116,7 +116,7 @@ static bool can_be_copied(struct request *req, const struct pp_spec *spec)
 {
 	uint64_t most = req->service->config->max_copies;
 
-	if (!(spec->flags & PP_EVENT_AUX) || pp_aux_copy_size(spec->data_size) <= most)
+	if (!(spec->flags & PP_EVENT_AUX) || pp_spec_aux_copy(spec) <= most)
 		return true;
 	refuse(req, EDQUOT,
 	       "An AUX area of %" PRIu64

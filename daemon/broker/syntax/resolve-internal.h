@@ -43,6 +43,12 @@ int resolve_bind(struct draft *d, struct pp_msg_create_request *filtered);
 /* Parses the request's whole list into a new parsed event, and keeps the texts. */
 int resolve_take_selections(struct draft *d);
 
+/* The number of sources of this kind. */
+uint32_t resolve_count_kind(const struct pp_parsed *parsed, enum pp_source_kind kind);
+
+/* Takes an event that traces into AUX areas, with those beside it; or finds that there is none. */
+int resolve_take_aux(struct draft *d);
+
 /* Takes the request's way to record its events, which are parsed: period, call chains, stacks, program. */
 int resolve_take_manner(struct draft *d);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How the events of a draft are recorded: period or frequency, call chains and stacks, AUX areas, a program;
- * and what of it their kind excludes. Must not know names, CPUs or buffers.
+ * How the events of a draft are recorded: period or frequency, call chains and stacks, a program; and what of
+ * it their kind excludes. Must not know names, CPUs or buffers.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -9,8 +9,7 @@
 
 #include "daemon/broker/syntax/resolve-internal.h"
 
-/* The number of sources of this kind. */
-static uint32_t count_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
+uint32_t resolve_count_kind(const struct pp_parsed *parsed, enum pp_source_kind kind)
 {
 	uint32_t n = 0;
 
@@ -31,7 +30,7 @@ static bool are_breakpoints(const struct pp_parsed *parsed)
 /* There are no sampling events. */
 static int refuse_sampling(struct draft *d, uint32_t flags)
 {
-	bool tracepoint = count_kind(d->parsed, PP_SOURCE_TRACEPOINT) > 0;
+	bool tracepoint = resolve_count_kind(d->parsed, PP_SOURCE_TRACEPOINT) > 0;
 	const char *what = tracepoint ? "tracepoint" : "probe";
 
 	return refuse(d, -EINVAL,
@@ -99,25 +98,38 @@ static uint64_t samples_of(const struct draft *d, const struct pp_source *source
 	return MIN(MAX(rate, 1ULL), d->machine->max_sample_rate);
 }
 
-/* Bytes of user stacks that a CPU may have to copy a second. Beyond it does little else. */
-#define STACKS_PER_SECOND (256ULL << 20)
+/* Bytes of user stacks, or of AUX areas, that a CPU may have to copy a second. Beyond it does little else. */
+#define COPIED_PER_SECOND (256ULL << 20)
 
 /* `stack_user`: bytes of a sample. */
 static int take_samples(struct draft *d, uint32_t stack_user)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, aux = 0;
 
-	for (uint32_t i = 0; i < d->parsed->n_sources; i++)
-		sum += samples_of(d, &d->parsed->sources[i]);
+	for (uint32_t i = 0; i < d->parsed->n_sources; i++) {
+		const struct pp_source *s = &d->parsed->sources[i];
+		uint64_t n = samples_of(d, s);
+
+		sum += n;
+		if (n > 0)
+			aux += n * s->aux_sample;
+	}
 	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
-	if (sum * stack_user <= STACKS_PER_SECOND)
+	if (aux > COPIED_PER_SECOND)
+		return refuse(
+			d, -EINVAL,
+			"%" PRIu64 " samples a second with parts of the trace are %" PRIu64
+			" MiB, more than the %llu that a CPU should copy; sample less often (-F, "
+			"-c), or less of it (aux-sample-size).",
+			sum, aux >> 20, COPIED_PER_SECOND >> 20);
+	if (sum * stack_user <= COPIED_PER_SECOND)
 		return 0;
 	return refuse(
 		d, -EINVAL,
 		"%" PRIu64 " samples a second, each with up to %u bytes of user stack, are more "
 		"than the %llu MiB that a CPU should copy; sample less often (-F, -c) or record "
 		"less of the stack (--call-graph dwarf,BYTES).",
-		sum, stack_user, STACKS_PER_SECOND >> 20);
+		sum, stack_user, COPIED_PER_SECOND >> 20);
 }
 
 /* The kernel's limit as it is now; PP_MAX_STACK is that of our records. */
@@ -157,53 +169,12 @@ static int take_stack_user(struct draft *d)
 	return 0;
 }
 
-/* What a client can ask for of records; AUX areas have none. */
-#define OF_RECORDS                                                              \
-	(PP_EVENT_FREQ | PP_EVENT_CHAINS | PP_EVENT_GENERIC | PP_EVENT_WAKEUP | \
-	 PP_EVENT_CHECKPOINT | PP_EVENT_PROGRAM)
-
-/* Operations from one that Arm SPE samples to the next; the other PMUs trace all. */
-#define AUX_PERIOD 4096
-
-static int take_aux(struct draft *d)
-{
-	const struct pp_msg_create_request *q = d->request;
-
-	if (count_kind(d->parsed, PP_SOURCE_AUX) == 0)
-		return 0;
-	if (d->parsed->n_sources > 1)
-		return refuse(d, -EINVAL,
-			      "'%.100s' are several events, and one that traces into AUX areas is "
-			      "alone under its name; create one for each.",
-			      d->spec.event);
-	if (q->flags & OF_RECORDS || q->max_rate || q->max_stack || *d->spec.filter)
-		return refuse(
-			d, -EINVAL,
-			"'%.100s' traces by itself and makes no records, so it takes no filter, "
-			"frequency, rate, call chains, wakeups, checkpoints or program; leave that "
-			"out.",
-			d->spec.event);
-	if (d->spec.data_size < PP_AUX_SIZE_MIN)
-		return refuse(d, -EINVAL,
-			      "An AUX area of %" PRIu64 " bytes per CPU is less than %d; some PMUs "
-			      "interrupt the CPU whenever half of it is full; ask for more.",
-			      d->spec.data_size, PP_AUX_SIZE_MIN);
-	if (d->spec.data_size > PP_AUX_SIZE_MAX)
-		return refuse(d, -EINVAL,
-			      "An AUX area of %" PRIu64 " bytes per CPU is more than the %llu that "
-			      "can be copied at once; ask for less.",
-			      d->spec.data_size, PP_AUX_SIZE_MAX);
-	d->spec.flags |= PP_EVENT_AUX;
-	d->spec.period = q->period ?: AUX_PERIOD;
-	return 0;
-}
-
 static int take_flags(struct draft *d)
 {
 	uint32_t flags = d->request->flags;
 	uint64_t period = d->request->period;
 
-	if (flags & PP_EVENT_GENERIC && count_kind(d->parsed, PP_SOURCE_TRACEPOINT) == 0)
+	if (flags & PP_EVENT_GENERIC && resolve_count_kind(d->parsed, PP_SOURCE_TRACEPOINT) == 0)
 		return refuse(d, -EINVAL,
 			      "%s is no tracepoint, and the generic recorder is one for "
 			      "tracepoints; leave it out.",
@@ -216,8 +187,14 @@ static int take_flags(struct draft *d)
 	d->spec.flags |= flags & (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT |
 				  PP_EVENT_PROGRAM | PP_EVENT_CHAINS);
 	d->spec.max_rate = resolve_rate_limit(d->request->max_rate);
-	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) > 0)
+	if (resolve_count_kind(d->parsed, PP_SOURCE_SAMPLING) > 0)
 		return take_period(d, period, flags);
+	if (d->spec.flags & PP_EVENT_AUX_GROUP && (period || flags & PP_EVENT_FREQ))
+		return refuse(
+			d, -EINVAL,
+			"'%.100s' has no counter beside its trace, which a period or frequency "
+			"could be for; leave it out.",
+			d->spec.event);
 	if (d->spec.flags & PP_EVENT_AUX)
 		return 0;
 	return period || flags & PP_EVENT_FREQ ? refuse_sampling(d, flags) : 0;
@@ -256,7 +233,7 @@ uint64_t resolve_rate_limit(uint64_t wanted)
 
 int resolve_take_manner(struct draft *d)
 {
-	int r = take_aux(d);
+	int r = resolve_take_aux(d);
 
 	if (r >= 0)
 		r = take_flags(d);
@@ -287,7 +264,7 @@ int resolve_change_period(struct draft *d, const struct pp_msg_change_request *r
 	r = resolve_take_selection(d, &selection);
 	if (r < 0)
 		return r;
-	if (count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0)
+	if (resolve_count_kind(d->parsed, PP_SOURCE_SAMPLING) == 0)
 		return refuse_sampling(d, request->flags);
 	r = take_period(d, request->period, request->flags);
 	return r < 0 ? r : take_samples(d, is->stack_user);

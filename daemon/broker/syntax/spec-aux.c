@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* PMUs that trace into AUX areas: which they are, and the terms that perf record gives them. */
+/*
+ * PMUs that trace into AUX areas: which they are, and the terms that perf record gives them; and the terms of events
+ * beside them.
+ */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,4 +78,56 @@ void pmu_aux_defaults(const struct pmu *pmu, char ret[PP_EVENT_TEXT_SIZE])
 		add_intel_pt(pmu, ret);
 	else if (pp_glob_match("arm_spe_*", pmu->name))
 		add(pmu, ret, "ts_enable", 1);
+}
+
+/* ── terms of all events ────────────────────────────────────────────────────────────────── */
+
+static const struct {
+	const char *name;
+	enum pp_aux_action action;
+	bool is_of_area; /* of the event that traces; the others are of those beside it */
+} actions[] = {
+	{ "start-paused", PP_AUX_START_PAUSED, true },
+	{ "pause", PP_AUX_PAUSE, false },
+	{ "resume", PP_AUX_RESUME, false },
+};
+
+static int take_action(struct spec_parser *p, const char *value, struct pp_source *s)
+{
+	for (size_t i = 0; value && i < ARRAY_SIZE(actions); i++) {
+		if (strcmp(value, actions[i].name))
+			continue;
+		if (actions[i].is_of_area != (s->kind == PP_SOURCE_AUX))
+			break;
+		s->aux_action = actions[i].action;
+		return 1;
+	}
+	return spec_refuse(p, -EINVAL, "'%s' cannot have this aux-action: %s", p->quote,
+			   s->kind == PP_SOURCE_AUX
+				   ? "an event that traces can start-paused"
+				   : "an event beside one that traces can pause or "
+				     "resume it");
+}
+
+static int take_sample_size(struct spec_parser *p, const char *value, struct pp_source *s)
+{
+	if (s->kind == PP_SOURCE_AUX)
+		return spec_refuse(p, -EINVAL,
+				   "'%s' traces into the AUX area, and takes no samples of it: "
+				   "give aux-sample-size to an event beside it",
+				   p->quote);
+	if (!value || pp_parse_u32(value, &s->aux_sample) < 0 || s->aux_sample == 0 ||
+	    s->aux_sample % 8 || s->aux_sample > PP_AUX_SAMPLE_MAX)
+		return spec_refuse(p, -EINVAL,
+				   "aux-sample-size in '%s' is no size: write a multiple of 8, up "
+				   "to %u",
+				   p->quote, PP_AUX_SAMPLE_MAX);
+	return 1;
+}
+
+int spec_aux_term(struct spec_parser *p, const char *term, const char *value, struct pp_source *s)
+{
+	if (!strcmp(term, "aux-action"))
+		return take_action(p, value, s);
+	return strcmp(term, "aux-sample-size") ? 0 : take_sample_size(p, value, s);
 }

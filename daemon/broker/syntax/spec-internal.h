@@ -65,6 +65,9 @@ int spec_parse_pmu(struct spec_parser *p);
 /* Parses the name of a PMU's event without the PMU. 0 or 1. */
 int spec_parse_pmu_event(struct spec_parser *p, const char *name, const char *mods);
 
+/* aux-sample-size and aux-action, which all events beside an AUX area can have. 0 or 1. */
+int spec_aux_term(struct spec_parser *p, const char *term, const char *value, struct pp_source *s);
+
 /* ── Probes ───────────────────────────────────────────────────────────────────────────────── */
 
 bool spec_is_probe(const char *text);

@@ -88,7 +88,6 @@ static const struct {
 	{ "no-overwrite", "leave it out: the oldest records are always overwritten" },
 	{ "percore", "leave it out" },
 	{ "aux-output", "leave it out" },
-	{ "aux-sample-size", "leave it out" },
 	{ "metric-id", "leave it out" },
 };
 
@@ -99,6 +98,10 @@ static int apply_generic(struct spec_parser *p, const char *term, const char *va
 	static const char *const names[] = { "config", "config1", "config2", "config3" };
 	uint64_t *fields[] = { &s->config, &s->config1, &s->config2, NULL };
 
+	int r = spec_aux_term(p, term, value, s);
+
+	if (r != 0)
+		return r;
 	/* name= has no effect: the source has its own text anyway. */
 	if (!strcmp(term, "name") && value)
 		return 1;

@@ -60,7 +60,8 @@ bool spec_consists_of(const char *s, const char *chars)
 
 /* ── Tracepoints: SYSTEM:NAME ───────────────────────────────────────────────────────────── */
 
-static int parse_tracepoint(struct spec_parser *p, const char *system, const char *rest)
+static int parse_tracepoint(struct spec_parser *p, const char *system, const char *rest,
+			    const struct pp_source *terms)
 {
 	struct pp_source s = { .kind = PP_SOURCE_TRACEPOINT };
 	const char *colon = strchr(rest, ':');
@@ -78,7 +79,42 @@ static int parse_tracepoint(struct spec_parser *p, const char *system, const cha
 				   p->quote, PP_TP_NAME_SIZE - 1);
 	pp_copy_text(s.system, sizeof(s.system), system);
 	pp_copy_text(s.name, sizeof(s.name), rest);
+	s.aux_action = terms->aux_action;
+	s.aux_sample = terms->aux_sample;
 	return spec_add(p, &s, NULL);
+}
+
+/* SYSTEM:NAME/TERM=VALUE,…/ */
+static int parse_tracepoint_terms(struct spec_parser *p)
+{
+	struct pp_source terms = { .kind = PP_SOURCE_TRACEPOINT };
+	char text[PP_EVENT_TEXT_SIZE], *rest = text, *system, *name, *list, *term;
+
+	snprintf(text, sizeof(text), "%s", p->text);
+	system = strsep(&rest, ":");
+	name = strsep(&rest, "/");
+	list = strsep(&rest, "/");
+	while ((term = strsep(&list, ","))) {
+		char *value = term;
+		int r;
+
+		term = strsep(&value, "=");
+		r = spec_aux_term(p, term, value, &terms);
+		if (r == 0)
+			r = spec_refuse(
+				p, -EINVAL,
+				"'%.40s' in '%s' is no term of a tracepoint: it has "
+				"aux-action and aux-sample-size, beside an event that traces",
+				term, p->quote);
+		if (r < 0)
+			return r;
+	}
+	if (!rest || *rest)
+		return spec_refuse(p, -EINVAL,
+				   "'%s' does not end behind its terms: write "
+				   "SYSTEM:NAME/TERM=VALUE/",
+				   p->quote);
+	return parse_tracepoint(p, system, name, &terms);
 }
 
 /* ── Names: NAME[:MODIFIERS] ────────────────────────────────────────────────────────────── */
@@ -150,7 +186,7 @@ static int parse_name(struct spec_parser *p)
 		if (!*rest || is_tool(head) || symbol_nearest(head))
 			return refuse_name(p, head, rest);
 	}
-	return parse_tracepoint(p, head, rest);
+	return parse_tracepoint(p, head, rest, &(struct pp_source){});
 }
 
 /* ── Shapes ─────────────────────────────────────────────────────────────────────────────── */
@@ -172,7 +208,8 @@ static int parse_event(struct spec_parser *p)
 	if (spec_is_probe(p->text))
 		return spec_parse_probe(p);
 	if (strchr(p->text, '/'))
-		return spec_parse_pmu(p);
+		return memchr(p->text, ':', strcspn(p->text, "/")) ? parse_tracepoint_terms(p)
+								   : spec_parse_pmu(p);
 	if (is_numeric(p->text))
 		return spec_refuse(
 			p, -EOPNOTSUPP,

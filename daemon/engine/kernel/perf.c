@@ -19,7 +19,8 @@ int perf_open_at(struct perf_event_attr *attr, const struct perf_place *at)
 {
 	bool in_cgroup = at->cgroup >= 0;
 	int fd = (int)syscall(SYS_perf_event_open, attr, in_cgroup ? at->cgroup : at->tid, at->cpu,
-			      -1, PERF_FLAG_FD_CLOEXEC | (in_cgroup ? PERF_FLAG_PID_CGROUP : 0));
+			      at->group ?: -1,
+			      PERF_FLAG_FD_CLOEXEC | (in_cgroup ? PERF_FLAG_PID_CGROUP : 0));
 
 	return fd < 0 ? -errno : fd;
 }

@@ -15,6 +15,7 @@ struct perf_place {
 	pid_t tid;    /* of the task; -1: in all */
 	int cgroup;   /* the directory of one, in which alone it counts; -EBADF: in all */
 	bool inherit; /* also in what the task creates from then on */
+	int group;    /* its leader; 0: none */
 };
 
 int perf_open_at(struct perf_event_attr *attr, const struct perf_place *at);

@@ -173,9 +173,10 @@ extern const struct recorder recorder_overflow;
 extern const struct recorder recorder_probe;
 extern const struct recorder recorder_aux;
 
-/* The attributes of the perf event that traces into an AUX area; disabled. */
+/* The attributes of the perf event that traces into an AUX area, disabled; or of one of its group, which
+ * that one enables. tp: of a tracepoint's; else NULL. */
 void recorder_aux_attr(const struct pp_spec *spec, const struct pp_source *source,
-		       struct perf_event_attr *ret);
+		       const struct tracepoint *tp, struct perf_event_attr *ret);
 
 /* Whether recorder_hot, if it can record this tracepoint, misses no more of its events on this
  * kernel than the generic one. */

@@ -37,10 +37,17 @@ static int term_cpus(const struct pp_source *term, const struct pp_cpumask *cpus
 	return r;
 }
 
+/* All of a group are where its first event, with the AUX area, is. */
+static const struct pp_source *placing_term(const struct source *source)
+{
+	return source->spec->flags & PP_EVENT_AUX_GROUP ? source->parsed - source->term
+							: source->parsed;
+}
+
 static int source_cpus(const struct source *source, const struct pp_cpumask *cpus,
 		       struct pp_cpumask *ret, struct failure *f)
 {
-	int r = term_cpus(source->parsed, cpus, ret);
+	int r = term_cpus(placing_term(source), cpus, ret);
 
 	return r < 0 ? fail(f, -r, "Cannot read on which CPUs the PMU of '%s' counts: %s.",
 			    source->parsed->text, strerror(-r))
@@ -49,10 +56,11 @@ static int source_cpus(const struct source *source, const struct pp_cpumask *cpu
 
 int links_parsed_cpus(const struct pp_parsed *parsed, struct pp_cpumask *cpus)
 {
+	uint32_t n = parsed->sources[0].kind == PP_SOURCE_AUX ? 1 : parsed->n_sources;
 	struct pp_cpumask all = {}, one;
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && i < parsed->n_sources; i++) {
+	for (uint32_t i = 0; r >= 0 && i < n; i++) {
 		r = term_cpus(&parsed->sources[i], cpus, &one);
 		for (size_t w = 0; r >= 0 && w < ARRAY_SIZE(all.bits); w++)
 			all.bits[w] |= one.bits[w];
@@ -188,11 +196,13 @@ static int link_source(const struct source *source, size_t i, const struct progr
 	return r < 0 ? r : link_everywhere(source, i, entry, cgroup, &mine, draft, f);
 }
 
-/* The first source of those that share an entry links it. */
+/* The first source of those that share an entry links it, and the first of a group stands for all. */
 static bool has_link(const struct sources *s, size_t i)
 {
 	const struct source *source = &s->v[i], *other;
 
+	if (source->spec->flags & PP_EVENT_AUX_GROUP)
+		return i == 0;
 	for (other = s->v; source_shares_entry(source) && other < source; other++)
 		if (source_shares_entry(other) && !strcmp(other->recorder->entry_class(other),
 							  source->recorder->entry_class(source)))
@@ -382,7 +392,7 @@ int links_renew(const struct sources *s, const struct programs *p, const char *p
 		return fail(f, -r, "The cgroup '%s' cannot be opened: %s.",
 			    s->binding->target.cgroup, strerror(-r));
 	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		if (s->v[i].recorder->per_cpu)
+		if (s->v[i].recorder->per_cpu && has_link(s, i))
 			r = renew_source(&s->v[i], i, p, cgroup, path, cpus, f);
 	return r;
 }

@@ -10,7 +10,7 @@
 /* Walks the terms along with their sources. */
 struct terms {
 	const struct pp_parsed *parsed;
-	uint32_t next; /* of those that are no tracepoints */
+	uint32_t next; /* of those that are no tracepoints, or of all of a group */
 };
 
 static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
@@ -18,7 +18,7 @@ static const struct pp_source *next_term(struct terms *t, uint32_t recorder)
 	while (t->next < t->parsed->n_sources) {
 		const struct pp_source *term = &t->parsed->sources[t->next++];
 
-		if (recorder == PP_RECORDER_OVERFLOW || recorder == PP_RECORDER_AUX
+		if (recorder == PP_RECORDER_OVERFLOW
 			    ? pp_source_counts(term)
 			    : (term->kind == PP_SOURCE_KPROBE || term->kind == PP_SOURCE_UPROBE))
 			return term;
@@ -54,11 +54,25 @@ static int split_text(const struct source_record *record, struct tracepoint_name
 	return 0;
 }
 
+/* In the group of an AUX area each term is one source. */
+static const struct pp_source *group_term(struct terms *t, struct tracepoint_name *ret)
+{
+	const struct pp_source *term;
+
+	if (t->next == t->parsed->n_sources)
+		return NULL;
+	term = &t->parsed->sources[t->next++];
+	memcpy(ret->system, term->system, sizeof(ret->system));
+	memcpy(ret->name, term->name, sizeof(ret->name));
+	return term;
+}
+
 static const struct pp_source *restore_term(struct terms *t, const struct source_record *record,
 					    bool alone, struct tracepoint_name *ret)
 {
-	if (record->recorder == PP_RECORDER_OVERFLOW || record->recorder == PP_RECORDER_PROBE ||
-	    record->recorder == PP_RECORDER_AUX)
+	if (record->recorder == PP_RECORDER_AUX)
+		return group_term(t, ret);
+	if (record->recorder == PP_RECORDER_OVERFLOW || record->recorder == PP_RECORDER_PROBE)
 		return next_term(t, record->recorder);
 	if (!alone)
 		return split_text(record, ret) < 0 ? NULL : tracepoint_term(t, ret);

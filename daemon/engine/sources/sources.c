@@ -48,11 +48,14 @@ int source_plan(struct source *s, uint32_t only, struct failure *f)
 		[PP_RECORDER_TP_BTF] = 1U << PP_SOURCE_TRACEPOINT,
 		[PP_RECORDER_OVERFLOW] = 1U << PP_SOURCE_SAMPLING,
 		[PP_RECORDER_PROBE] = 1U << PP_SOURCE_KPROBE | 1U << PP_SOURCE_UPROBE,
-		[PP_RECORDER_AUX] = 1U << PP_SOURCE_AUX,
+		[PP_RECORDER_AUX] =
+			1U << PP_SOURCE_AUX | 1U << PP_SOURCE_SAMPLING | 1U << PP_SOURCE_TRACEPOINT,
 	};
 	char text[PP_TP_NAME_SIZE * 2];
 	int r = -EOPNOTSUPP;
 
+	if (s->spec->flags & PP_EVENT_AUX)
+		only = PP_RECORDER_AUX;
 	for (size_t i = 0; r == -EOPNOTSUPP && i < ARRAY_SIZE(all); i++) {
 		if (!(takes[all[i]->kind] & 1U << s->parsed->kind) ||
 		    (only && all[i]->kind != only))
@@ -140,15 +143,19 @@ uint64_t sources_work(const struct sources *s)
 }
 
 /* At a tracepoint or probe a program that takes a chain of 120 frames takes as long as eight and more, and so
- * many bytes of user stack as one more. The rate of samples is bounded otherwise. */
+ * many bytes of user stack, or of an AUX area, as one more. The rate of samples is bounded otherwise. */
 #define CHAIN_WEIGHT 7
-#define STACK_BYTES 1024
+#define COPIED_BYTES 1024
 
 static uint32_t chain_weight(const struct source *s)
 {
-	if (pp_source_counts(s->parsed) || !(s->spec->flags & PP_EVENT_CALLCHAIN))
+	uint32_t copied = s->spec->stack_user;
+
+	if (s->spec->flags & PP_EVENT_AUX_GROUP)
+		copied = s->parsed->aux_sample;
+	if (pp_source_counts(s->parsed))
 		return 0;
-	return CHAIN_WEIGHT + (uint32_t)s->spec->stack_user / STACK_BYTES;
+	return (s->spec->flags & PP_EVENT_CALLCHAIN ? CHAIN_WEIGHT : 0) + copied / COPIED_BYTES;
 }
 
 uint32_t sources_weight(const struct sources *s)

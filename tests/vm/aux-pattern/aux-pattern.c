@@ -10,11 +10,12 @@
  * the stream.
  *
  * An event and its AUX area have one stream: it continues where the event was stopped, or paused
- * (where the kernel can pause AUX events).
+ * (where the kernel can pause AUX events). Samples of other events can have its newest part.
  */
 #include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/hrtimer.h>
+#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -320,6 +321,33 @@ static int event_init(struct perf_event *event)
 	return 0;
 }
 
+/* ── samples ──────────────────────────────────────────────────────────────────────────────── */
+
+/* The kernel exports it to no module. */
+static typeof(perf_output_copy_aux) *copy_aux;
+
+static int find_copy_aux(void)
+{
+	struct kprobe probe = { .symbol_name = "perf_output_copy_aux" };
+	int r = register_kprobe(&probe);
+
+	if (r < 0)
+		return r;
+	copy_aux = (void *)probe.addr;
+	unregister_kprobe(&probe);
+	return 0;
+}
+
+/* The newest `size` bytes; zeroes where there are not as many yet. */
+static long snapshot_aux(struct perf_event *event, struct perf_output_handle *handle,
+			 unsigned long size)
+{
+	struct tracer *t = this_cpu_ptr(&tracers);
+	struct area *area = t->event == event && t->traces ? perf_get_aux(&t->handle) : NULL;
+
+	return area ? copy_aux(&t->handle, handle, area->at - size, area->at) : 0;
+}
+
 /* ── the module ───────────────────────────────────────────────────────────────────────────── */
 
 static struct pmu pmu = {
@@ -339,6 +367,7 @@ static struct pmu pmu = {
 	.read = read_nothing,
 	.setup_aux = setup_aux,
 	.free_aux = free_aux,
+	.snapshot_aux = snapshot_aux,
 };
 
 static void timer_init(struct hrtimer *timer)
@@ -358,6 +387,9 @@ static int __init aux_pattern_init(void)
 	cpumask_copy(&supported, cpu_possible_mask);
 	if (cpus)
 		r = cpulist_parse(cpus, &supported);
+	if (r < 0)
+		return r;
+	r = find_copy_aux();
 	if (r < 0)
 		return r;
 	for_each_possible_cpu(cpu) timer_init(&per_cpu(tracers, cpu).timer);
