@@ -128,6 +128,16 @@ static bool leader_is_good(const struct pp_source *s)
 	       (!s->aux_action || s->aux_action == PP_AUX_START_PAUSED);
 }
 
+bool pp_source_can_be_beside(const struct pp_source *s)
+{
+	if (s->kind == PP_SOURCE_TRACEPOINT)
+		return strcmp(s->system, "ftrace") != 0;
+	if (s->kind != PP_SOURCE_SAMPLING || s->type == PERF_TYPE_BREAKPOINT)
+		return false;
+	return s->type != PERF_TYPE_SOFTWARE || s->config == PERF_COUNT_SW_CPU_CLOCK ||
+	       s->config == PERF_COUNT_SW_TASK_CLOCK;
+}
+
 /* The kernel writes its records, so no program of ours filters them, and each is one perf event. */
 static bool member_is_good(const struct pp_source *s)
 {
@@ -135,8 +145,9 @@ static bool member_is_good(const struct pp_source *s)
 		s->kind == PP_SOURCE_SAMPLING ||
 		(s->kind == PP_SOURCE_TRACEPOINT && !pp_is_glob(s->system) && !pp_is_glob(s->name));
 
-	return is_one && !s->n_filter && s->aux_sample <= PP_AUX_SAMPLE_MAX &&
-	       s->aux_sample % 8 == 0 && (s->aux_sample || s->aux_action) &&
+	return is_one && pp_source_can_be_beside(s) && !s->n_filter &&
+	       s->aux_sample <= PP_AUX_SAMPLE_MAX && s->aux_sample % 8 == 0 &&
+	       (s->aux_sample || s->aux_action) &&
 	       (!s->aux_action || s->aux_action == PP_AUX_PAUSE || s->aux_action == PP_AUX_RESUME);
 }
 

@@ -457,6 +457,10 @@ int pp_order_check(const struct pp_order *order);
 int pp_spec_check(const struct pp_spec *spec);
 int pp_parsed_check(const struct pp_parsed *parsed, bool alone);
 int pp_event_check(const struct pp_event *event);
+
+/* Whether it can be in the group of an AUX area. No program of ours limits it there, so it must not sample each
+ * occurrence of what is counted in software, as the kernel does whatever the period, nor each function of the kernel. */
+bool pp_source_can_be_beside(const struct pp_source *s);
 int pp_trigger_check(const struct pp_trigger_spec *trigger);
 
 /* Whether it can be the target of such an event, which has one exactly if it is bound. 0 or -EBADMSG. */

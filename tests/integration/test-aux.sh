@@ -354,6 +354,8 @@ perfctl delete a/second >/dev/null
 expect_refusal "'cpu-clock' would have nothing to do beside" perfctl create a/x -e $pmu//,cpu-clock
 expect_refusal "no area to go with" perfctl create a/x -e cpu-clock/aux-sample-size=64/
 expect_refusal "the one that does is not the first" perfctl create a/x -e cpu-clock/aux-sample-size=64/,$pmu//
+expect_refusal "'page-faults/aux-sample-size=64/' cannot be beside" perfctl create a/x -e $pmu//,page-faults/aux-sample-size=64/
+expect_refusal "'ftrace:function/aux-action=pause/' cannot be beside" perfctl create a/x -e $pmu//,ftrace:function/aux-action=pause/
 expect_refusal "'sched:sched_switch' stands there twice" perfctl create a/x \
 	-e "$pmu//,sched:sched_switch/aux-sample-size=64/,sched:sched_switch/aux-sample-size=8/"
 expect_refusal "can be several tracepoints" perfctl create a/x -e "$pmu//,sched:*/aux-sample-size=64/"

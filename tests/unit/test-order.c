@@ -896,6 +896,9 @@ START_TEST(groups)
 	SPOIL(good_group, spec->flags |= PP_EVENT_PROGRAM, order.what = 3);
 	SPOIL(good_group, spec->max_rate = 1);
 	SPOIL(good_tracepoint_group, strcpy(second->name, "sched_*"));
+	SPOIL(good_tracepoint_group, strcpy(second->system, "ftrace"));
+	SPOIL(good_group, second->config = PERF_COUNT_SW_PAGE_FAULTS);
+	ALLOW(good_group, second->config = PERF_COUNT_SW_TASK_CLOCK);
 	SPOIL(good_tracepoint_group, strcpy(second->system, "s*"));
 	SPOIL(good_tracepoint, source->aux_action = PP_AUX_PAUSE);
 	SPOIL(good_tracepoint, source->aux_sample = 8);

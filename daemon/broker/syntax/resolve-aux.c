@@ -44,6 +44,13 @@ static int check_member(struct draft *d, const struct pp_source *s)
 			"aux-sample-size=BYTES, aux-action=pause or aux-action=resume, or a name "
 			"of its own.",
 			s->text);
+	if (!pp_source_can_be_beside(s))
+		return refuse(
+			d, -EINVAL,
+			"'%.100s' cannot be beside an event that traces, where each of its occurrences "
+			"would make a sample; take a clock (cpu-clock), a hardware counter or another "
+			"tracepoint, or give it a name of its own.",
+			s->text);
 	if (s->kind == PP_SOURCE_TRACEPOINT && (pp_is_glob(s->system) || pp_is_glob(s->name)))
 		return refuse(
 			d, -EINVAL,
