@@ -46,11 +46,6 @@ static bool has_no_probe(const struct pp_source *s)
 	return !s->offset && !s->ref_ctr_offset && !*s->path;
 }
 
-static bool is_probe(const struct pp_source *s)
-{
-	return s->kind == PP_SOURCE_KPROBE || s->kind == PP_SOURCE_UPROBE;
-}
-
 static bool tracepoint_is_good(const struct pp_source *s)
 {
 	return tp_name_is_good(s->system) && tp_name_is_good(s->name) && has_no_counter(s) &&
@@ -117,11 +112,6 @@ static bool aux_is_good(const struct pp_source *s)
 
 /* ── groups of an AUX area ──────────────────────────────────────────────────────────────── */
 
-static bool is_bare(const struct pp_source *s)
-{
-	return is_probe(s) || (!s->aux_action && !s->aux_sample);
-}
-
 static bool leader_is_good(const struct pp_source *s)
 {
 	return s->kind == PP_SOURCE_AUX && !s->aux_sample &&
@@ -147,7 +137,7 @@ static bool member_is_good(const struct pp_source *s)
 
 	return is_one && pp_source_can_be_beside(s) && !s->n_filter &&
 	       s->aux_sample <= PP_AUX_SAMPLE_MAX && s->aux_sample % 8 == 0 &&
-	       (s->aux_sample || s->aux_action) &&
+	       pp_source_has_aux_term(s) &&
 	       (!s->aux_action || s->aux_action == PP_AUX_PAUSE || s->aux_action == PP_AUX_RESUME);
 }
 
@@ -161,7 +151,7 @@ bool order_group_is_good(const struct pp_parsed *parsed, uint32_t flags)
 	for (uint32_t i = is_aux; i < parsed->n_sources; i++)
 		if (is_aux ? !member_is_good(&parsed->sources[i])
 			   : parsed->sources[i].kind == PP_SOURCE_AUX ||
-				     !is_bare(&parsed->sources[i]))
+				     pp_source_has_aux_term(&parsed->sources[i]))
 			return false;
 	return true;
 }

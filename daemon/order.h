@@ -3,8 +3,8 @@
  * Orders: the whole interface between broker and engine.
  *
  * One SOCK_SEQPACKET packet is one order or one answer, of exactly its type's size, in host byte
- * order (both ends are of one build; `abi` proves it). Only the answers to SIDEBAND, ADOPT, HANDOUT and DESCRIBE
- * have descriptors.
+ * order (both ends are of one build; `abi` proves it). Only the answers to SIDEBAND, ADOPT, HANDOUT, DESCRIBE and
+ * AUX have descriptors.
  * The engine takes orders one at a time, in order, and checks every field again (pp_order_check),
  * as if the broker had been taken over. One answer comes unasked: RELEASED.
  */
@@ -404,6 +404,13 @@ static inline bool pp_source_counts(const struct pp_source *s)
 	return s->kind == PP_SOURCE_SAMPLING || s->kind == PP_SOURCE_AUX;
 }
 
+/* Whether it has a term that is for the group of an AUX area. */
+static inline bool pp_source_has_aux_term(const struct pp_source *s)
+{
+	return s->kind != PP_SOURCE_KPROBE && s->kind != PP_SOURCE_UPROBE &&
+	       (s->aux_action || s->aux_sample);
+}
+
 /* The data of a ring of ours. An event with AUX areas has rings without records. */
 static inline uint64_t pp_spec_ring_data(const struct pp_spec *spec)
 {
@@ -429,7 +436,9 @@ static inline uint64_t pp_spec_aux_memory(const struct pp_spec *spec)
 
 	if (!(spec->flags & PP_EVENT_AUX))
 		return 0;
-	return spec->data_size + page + pp_aux_ring_data(page) + (samples ? samples + page : 0);
+	if (samples) /* and as many perf events as there can be */
+		samples += page + PP_TERMS_MAX * PP_PERF_EVENT_MEMORY;
+	return spec->data_size + page + pp_aux_ring_data(page) + samples;
 }
 
 /* What a copy of an area takes at most: it, the samples, the records beside it before the stop and of it, and the

@@ -313,6 +313,21 @@ static void walk_user_stack(struct walk *w, struct pp_sample *s)
 	s->user_stack_size = (uint32_t)size;
 }
 
+/* In samples before the part of a trace, and not in struct pp_sample. */
+#define UNKNOWN_BEFORE_AUX                                                     \
+	(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | \
+	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |  \
+	 PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE | PERF_SAMPLE_WEIGHT_STRUCT)
+
+static void walk_aux(struct walk *w, struct pp_sample *s)
+{
+	FIELD(w, s->aux_size);
+	if (s->aux_size > w->at.left)
+		w->at.bad = true;
+	else
+		s->aux = part(w, s->aux, s->aux_size);
+}
+
 static void walk_sample(struct walk *w, const struct pp_sample_form *form, struct pp_sample *s)
 {
 	uint64_t stream = 0, type = form->sample_type;
@@ -352,6 +367,8 @@ static void walk_sample(struct walk *w, const struct pp_sample_form *form, struc
 		walk_user_regs(w, form->sample_regs_user, s);
 	if (type & PERF_SAMPLE_STACK_USER)
 		walk_user_stack(w, s);
+	if (type & PERF_SAMPLE_AUX && !(type & UNKNOWN_BEFORE_AUX))
+		walk_aux(w, s);
 }
 
 int pp_sample_id_place(uint64_t sample_type)

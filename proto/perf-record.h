@@ -130,6 +130,8 @@ struct pp_sample {
 	uint32_t n_user_regs;
 	uint32_t user_stack_size;
 	const void *user_stack; /* from the stack pointer on: what could be read */
+	uint64_t aux_size;
+	const void *aux; /* a part of an AUX area's trace */
 };
 
 /* Says which fields samples have: those of struct perf_event_attr. */
@@ -139,7 +141,8 @@ struct pp_sample_form {
 
 /*
  * Reads the fields of a sample of `size` bytes, header included; fields that the type lacks are 0, and
- * so are those of user registers and stack behind a branch stack, whose size the form does not say.
+ * so are those of user registers and stack behind a branch stack, whose size the form does not say,
+ * and that of a trace behind fields that this struct lacks.
  * -EBADMSG: they do not fit. Pointers lead into the record.
  */
 int pp_sample_parse(const void *bytes, size_t size, const struct pp_sample_form *form,

@@ -10,9 +10,7 @@
 #include "client/perfdata/perfdata.h"
 #include "proto/io.h"
 
-/* In samples of perfdata-attr.c: header, IDENTIFIER, IP, TID, TIME. */
-#define SAMPLE_ID 8
-#define SAMPLE_TIME 32
+#define SAMPLE_ID 8	 /* where it is in a sample, behind the header */
 #define ENTRIES_MAX 1024 /* of one index */
 
 /* Below are the evsels' own ids. */
@@ -30,18 +28,23 @@ static bool is_beside(const struct perfpersist_perfdata *d, size_t trace, size_t
 	return t->header.n_beside && evsel > e->first && evsel < e->first + e->n;
 }
 
-size_t beside_ids(const struct perfpersist_perfdata *d, size_t evsel, uint64_t *ret)
+size_t beside_count_ids(const struct perfpersist_perfdata *d, size_t evsel)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->n_traces; i++) {
-		if (!is_beside(d, i, evsel))
-			continue;
-		if (ret)
-			ret[n] = id_of(&d->evsels[evsel], i);
-		n++;
-	}
+	for (size_t i = 0; i < d->n_traces; i++)
+		n += is_beside(d, i, evsel);
 	return n;
+}
+
+void beside_put_ids(struct perfpersist_perfdata *d, size_t evsel)
+{
+	for (size_t i = 0; i < d->n_traces; i++) {
+		uint64_t id = id_of(&d->evsels[evsel], i);
+
+		if (is_beside(d, i, evsel))
+			output_put(&d->out, &id, sizeof(id));
+	}
 }
 
 bool beside_is_sound(const struct perfpersist_perfdata *d, const struct perfdata_trace *t)
@@ -55,8 +58,8 @@ bool beside_is_sound(const struct perfpersist_perfdata *d, const struct perfdata
 	for (uint32_t i = 1; i < e->n; i++) {
 		const struct perfdata_evsel *evsel = &d->evsels[e->first + i];
 
-		if ((evsel->source_type | PERF_SAMPLE_IDENTIFIER) != evsel->attr.sample_type ||
-		    !(evsel->source_type & PERF_SAMPLE_IP))
+		/* They are written as they are. */
+		if ((evsel->source_type | PERF_SAMPLE_IDENTIFIER) != evsel->attr.sample_type)
 			return false;
 	}
 	return true;
@@ -119,48 +122,63 @@ static int read_samples(const struct perfdata_trace *t, uint8_t **ret)
 	return 0;
 }
 
-/* Gives a record its id in the file. False: it is of no event beside the trace. */
-static bool renumber(const struct perfpersist_perfdata *d, size_t trace, const uint8_t *ids,
-		     uint8_t *record, const struct perf_event_header *h)
+/* Which event beside the trace has this id of the kernel's; NULL: none. */
+static const struct perfdata_evsel *find_beside(const struct perfpersist_perfdata *d,
+						const struct perfdata_trace *t, const uint8_t *ids,
+						const uint8_t *id)
 {
-	const struct perfdata_trace *t = &d->traces[trace];
-	size_t at = h->type == PERF_RECORD_SAMPLE ? SAMPLE_ID : h->size - sizeof(uint64_t);
+	for (uint32_t i = 0; i < t->header.n_beside; i++)
+		if (!memcmp(id, ids + i * sizeof(uint64_t), sizeof(uint64_t)))
+			return &d->evsels[d->events[t->event].first + 1 + i];
+	return NULL;
+}
+
+static bool sample_is_sound(struct perfpersist_perfdata *d, const struct perfdata_evsel *evsel,
+			    const uint8_t *record, size_t size)
+{
+	const struct pp_sample_form form = { .sample_type = evsel->attr.sample_type };
+	struct pp_sample s;
+
+	if (pp_sample_parse(record, size, &form, &s) < 0)
+		return false;
+	if (!d->first_time || s.time < d->first_time)
+		d->first_time = s.time;
+	d->last_time = MAX(d->last_time, s.time);
+	return true;
+}
+
+/* What else the kernel writes to the ring of a perf event that reports nothing but samples. */
+static bool is_about_samples(uint32_t type)
+{
+	return type == PERF_RECORD_LOST || type == PERF_RECORD_LOST_SAMPLES ||
+	       type == PERF_RECORD_THROTTLE || type == PERF_RECORD_UNTHROTTLE;
+}
+
+/* Gives the record its id in the file. One that perf could not read is left out. */
+static void put_record(struct perfpersist_perfdata *d, size_t trace, const uint8_t *ids,
+		       uint8_t *record, size_t size)
+{
+	const struct perfdata_evsel *evsel;
+	struct perf_event_header h;
+	bool is_sample, is_sound;
+	uint8_t *at;
 	uint64_t id;
 
-	for (uint32_t i = 0; i < t->header.n_beside; i++) {
-		const struct perfdata_evsel *evsel = &d->evsels[d->events[t->event].first + 1 + i];
-
-		if (memcmp(record + at, ids + i * sizeof(id), sizeof(id)) != 0)
-			continue;
-		id = id_of(evsel, trace);
-		memcpy(record + at, &id, sizeof(id));
-		return true;
-	}
-	return false;
-}
-
-static void note_time(struct perfpersist_perfdata *d, const uint8_t *record)
-{
-	uint64_t time;
-
-	memcpy(&time, record + SAMPLE_TIME, sizeof(time));
-	if (!d->first_time || time < d->first_time)
-		d->first_time = time;
-	d->last_time = MAX(d->last_time, time);
-}
-
-static void put_sample(struct perfpersist_perfdata *d, size_t trace, const uint8_t *ids,
-		       uint8_t *record)
-{
-	struct perf_event_header h;
-
 	memcpy(&h, record, sizeof(h));
-	if (h.size < (h.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME : SAMPLE_ID) + sizeof(uint64_t) ||
-	    !renumber(d, trace, ids, record, &h))
+	is_sample = h.type == PERF_RECORD_SAMPLE;
+	if (size < SAMPLE_ID + sizeof(id) || (!is_sample && !is_about_samples(h.type)))
 		return;
-	if (h.type == PERF_RECORD_SAMPLE)
-		note_time(d, record);
-	output_put(&d->out, record, h.size);
+	at = record + (is_sample ? SAMPLE_ID : size - sizeof(id));
+	evsel = find_beside(d, &d->traces[trace], ids, at);
+	if (!evsel)
+		return;
+	is_sound = is_sample ? sample_is_sound(d, evsel, record, size)
+			     : pp_record_extent(record, size, evsel->attr.sample_type) > 0;
+	if (!is_sound)
+		return;
+	id = id_of(evsel, trace);
+	memcpy(at, &id, sizeof(id));
+	output_put(&d->out, record, size);
 }
 
 /* The newest come first, and are written last. What follows a damaged one is left out. */
@@ -168,21 +186,20 @@ static int put_backward(struct perfpersist_perfdata *d, size_t trace, uint8_t *b
 {
 	const struct pp_auxtrace_header *header = &d->traces[trace].header;
 	_cleanup_free_ uint64_t *at = NULL;
-	uint64_t next = header->n_beside * sizeof(uint64_t);
-	struct perf_event_header h;
-	size_t n = 0;
+	uint64_t end = header->n_beside * sizeof(uint64_t);
+	size_t n = 0, size;
 
-	while (header->samples - next >= sizeof(h)) {
-		memcpy(&h, bytes + next, sizeof(h));
-		if (h.size < sizeof(h) || h.size % 8 || h.size > header->samples - next)
-			break;
+	while ((size = pp_record_extent(bytes + end, header->samples - end, 0)) > 0) {
 		if (!GROW(at, n))
 			return -ENOMEM;
-		at[n++] = next;
-		next += h.size;
+		at[n++] = end;
+		end += size;
 	}
-	while (n > 0)
-		put_sample(d, trace, bytes, bytes + at[--n]);
+	while (n > 0) {
+		n--;
+		put_record(d, trace, bytes, bytes + at[n], end - at[n]);
+		end = at[n];
+	}
 	return 0;
 }
 

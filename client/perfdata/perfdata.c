@@ -146,16 +146,18 @@ _public_ int perfpersist_perfdata_sideband(struct perfpersist_perfdata *d, int f
 
 /* ── Before the records ──────────────────────────────────────────────────────────── */
 
-/* ids: room for those beside all traces. */
-static void put_ids(struct perfpersist_perfdata *d, size_t evsel, uint64_t *ids)
+static size_t ids_size(const struct perfpersist_perfdata *d, size_t evsel)
 {
-	size_t n = beside_ids(d, evsel, ids);
-
-	output_put(&d->out, &d->evsels[evsel].id, sizeof(uint64_t));
-	output_put(&d->out, ids, n * sizeof(*ids));
+	return sizeof(uint64_t) * (1 + beside_count_ids(d, evsel));
 }
 
-static void put_file_start(struct perfpersist_perfdata *d, uint64_t *ids)
+static void put_ids(struct perfpersist_perfdata *d, size_t evsel)
+{
+	output_put(&d->out, &d->evsels[evsel].id, sizeof(uint64_t));
+	beside_put_ids(d, evsel);
+}
+
+static void put_file_start(struct perfpersist_perfdata *d)
 {
 	struct perf_file_header *h = &d->header;
 	uint64_t at = sizeof(*h);
@@ -167,16 +169,15 @@ static void put_file_start(struct perfpersist_perfdata *d, uint64_t *ids)
 	};
 	output_fill(&d->out, sizeof(*h));
 	for (size_t i = 0; i < d->n_evsels; i++)
-		put_ids(d, i, ids);
+		put_ids(d, i);
 	h->attrs.offset = d->out.written;
 	h->attrs.size = d->n_evsels * h->attr_size;
 	for (size_t i = 0; i < d->n_evsels; i++) {
-		size_t size = sizeof(uint64_t) * (1 + beside_ids(d, i, NULL));
-		struct perf_file_section section = { at, size };
+		struct perf_file_section section = { at, ids_size(d, i) };
 
 		output_put(&d->out, &d->evsels[i].attr, PERFDATA_ATTR_SIZE);
 		output_put(&d->out, &section, sizeof(section));
-		at += size;
+		at += section.size;
 	}
 	h->data.offset = h->attrs.offset + h->attrs.size;
 }
@@ -188,14 +189,13 @@ static void put_header(struct perfpersist_perfdata *d, uint32_t type, size_t siz
 	output_put(&d->out, &h, sizeof(h));
 }
 
-static void put_attr_records(struct perfpersist_perfdata *d, uint64_t *ids)
+static void put_attr_records(struct perfpersist_perfdata *d)
 {
 	for (size_t i = 0; i < d->n_evsels; i++) {
 		put_header(d, PERF_FILE_ATTR,
-			   sizeof(struct perf_event_header) + PERFDATA_ATTR_SIZE +
-				   sizeof(uint64_t) * (1 + beside_ids(d, i, NULL)));
+			   sizeof(struct perf_event_header) + PERFDATA_ATTR_SIZE + ids_size(d, i));
 		output_put(&d->out, &d->evsels[i].attr, PERFDATA_ATTR_SIZE);
-		put_ids(d, i, ids);
+		put_ids(d, i);
 	}
 	for (size_t i = 0; i < d->n_evsels; i++) {
 		const struct perfdata_evsel *evsel = &d->evsels[i];
@@ -240,12 +240,12 @@ static void put_tracing_record(struct perfpersist_perfdata *d, const struct blob
 	output_fill(&d->out, t.size - b->n);
 }
 
-static void put_pipe_start(struct perfpersist_perfdata *d, uint64_t *ids)
+static void put_pipe_start(struct perfpersist_perfdata *d)
 {
 	struct perf_file_pipe_header h = { PERF_FILE_MAGIC, sizeof(h) };
 
 	output_put(&d->out, &h, sizeof(h));
-	put_attr_records(d, ids);
+	put_attr_records(d);
 	for (enum perf_file_feature f = FEATURE_TRACING_DATA; f <= FEATURE_CLOCK_DATA; f++) {
 		_cleanup_(blob_done) struct blob b = {};
 
@@ -276,21 +276,19 @@ static int add_sideband_evsel(struct perfpersist_perfdata *d)
 static int start(struct perfpersist_perfdata *d)
 {
 	_cleanup_(blob_done) struct blob kernel = {};
-	_cleanup_free_ uint64_t *ids = NULL;
 	uint8_t build_id[20];
 
 	if (d->is_started)
 		return d->out.error;
-	ids = calloc(d->n_traces + 1, sizeof(*ids));
-	if (!ids || add_sideband_evsel(d) < 0)
+	if (add_sideband_evsel(d) < 0)
 		return -ENOMEM;
 	d->is_started = true;
 	build_id_add(&d->build_ids, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", build_id,
 		     build_id_of_kernel(build_id));
 	if (d->pipe)
-		put_pipe_start(d, ids);
+		put_pipe_start(d);
 	else
-		put_file_start(d, ids);
+		put_file_start(d);
 	traces_put_info(d);
 	synthesize_kernel(&kernel);
 	output_put(&d->out, kernel.bytes, kernel.n);

@@ -158,9 +158,10 @@ void traces_done(struct perfpersist_perfdata *d);
 
 /* ── perfdata-beside.c ── */
 
-/* The ids in samples beside traces of the evsel with this index; its own is another. ret: NULL, or room for
- * n_traces. Returns how many. */
-size_t beside_ids(const struct perfpersist_perfdata *d, size_t evsel, uint64_t *ret);
+/* The ids in samples beside traces of the evsel with this index: how many there are, and they themselves. Its own is
+ * another. */
+size_t beside_count_ids(const struct perfpersist_perfdata *d, size_t evsel);
+void beside_put_ids(struct perfpersist_perfdata *d, size_t evsel);
 
 /* Whether a trace has samples of as many events as are beside its own, in a shape that is known. */
 bool beside_is_sound(const struct perfpersist_perfdata *d, const struct perfdata_trace *t);

@@ -185,14 +185,12 @@ static uint64_t sample_bytes(const struct area_busy *busy, const struct area *a,
 			     uint64_t size)
 {
 	uint64_t at = 0, busy_at = AREA_CHUNK;
-	struct perf_event_header h;
+	size_t n;
 
-	while (size - at >= sizeof(h)) {
-		/* headers are aligned to 8 bytes, as the ring is: none is in two parts */
-		memcpy(&h, a->samples + a->page + ((head + at) & (a->size - 1)), sizeof(h));
-		if (h.size < sizeof(h) || h.size % 8 || h.size > size - at)
-			break;
-		at += h.size;
+	/* Headers are aligned to 8 bytes, as the ring is: none is in two parts. */
+	while ((n = pp_record_extent(a->samples + a->page + ((head + at) & (a->size - 1)),
+				     size - at, 0)) > 0) {
+		at += n;
 		if (at >= busy_at) {
 			busy->call(busy->context);
 			busy_at += AREA_CHUNK;

@@ -23,9 +23,8 @@ struct area {
 	int *beside;   /* n_beside, owned: of its group */
 	uint64_t *ids; /* theirs, in samples */
 	uint32_t n_beside;
-	const uint8_t
-		*samples; /* a page, then `size` bytes of records, backward; NULL: none beside */
-	uint8_t *ring;	  /* a page, then `data` bytes of records */
+	const uint8_t *samples; /* a page, then `size` bytes, backward; NULL: none beside */
+	uint8_t *ring;		/* a page, then `data` bytes of records */
 	size_t page, data;
 	const uint8_t *aux;
 	uint64_t size;

@@ -24,9 +24,8 @@ void areas_done(struct areas *a);
  * Maps an AUX area of aux_size bytes for the event on this CPU, in place of the one that it has,
  * and a ring as large for the samples of those beside it, and starts the tracing unless it is paused.
  * fds: the event that traces, and n_beside of its group; those that it takes become -EBADF there.
- * -EBADMSG: not a perf
- * event, or an impossible size; -ENOSPC: there are PP_KEEP_AREAS_MAX; -EOPNOTSUPP: its PMU has no
- * AUX area; another -errno of the kernel's.
+ * -EBADMSG: not a perf event, or an impossible size; -ENOSPC: there are PP_KEEP_AREAS_MAX;
+ * -EOPNOTSUPP: its PMU has no AUX area; another -errno of the kernel's.
  */
 int areas_put(struct areas *a, uint64_t event, const struct pp_keep_cpu *cpu, uint64_t aux_size,
 	      uint32_t paused, int *fds, uint32_t n_beside);

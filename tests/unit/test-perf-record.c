@@ -177,7 +177,8 @@ END_TEST
 
 #define SAMPLE_ALL                                                                   \
 	(PP_SAMPLE_ID_ALL | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | \
-	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |           \
+	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_AUX)
 
 static const struct pp_sample_form form = { .sample_type = SAMPLE_ALL, .sample_regs_user = 0x90 };
 
@@ -203,6 +204,8 @@ static struct pp_sample sample(void)
 		.n_user_regs = ARRAY_SIZE(regs),
 		.user_stack = "a user's stack",
 		.user_stack_size = 14,
+		.aux = "a trace",
+		.aux_size = 8,
 	};
 }
 
@@ -214,7 +217,7 @@ START_TEST(samples)
 
 	memset(bytes, SENTINEL, sizeof(bytes));
 	size = pp_sample_write(&s, 2, SAMPLE_ALL, bytes, sizeof(bytes));
-	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 3 * 8 + 8 + 16 + 8);
+	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 3 * 8 + 8 + 16 + 8 + 16);
 	ck_assert_uint_eq(bytes[size], SENTINEL);
 	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), 0);
 	ck_assert_uint_eq(got.ip, 2);
@@ -233,6 +236,8 @@ START_TEST(samples)
 	ck_assert_ptr_eq(got.user_regs, s.user_regs);
 	ck_assert_uint_eq(got.user_stack_size, 14);
 	ck_assert_mem_eq(got.user_stack, "a user's stack\0", 16);
+	ck_assert_uint_eq(got.aux_size, 8);
+	ck_assert_mem_eq(got.aux, "a trace", 8);
 	memcpy(&id, bytes + pp_sample_id_place(SAMPLE_ALL), sizeof(id));
 	ck_assert_uint_eq(id, 1);
 	ck_assert_int_eq(pp_sample_id_place(PERF_SAMPLE_IDENTIFIER), -1);
@@ -254,7 +259,7 @@ START_TEST(no_user_space)
 	s.user_abi = PERF_SAMPLE_REGS_ABI_NONE;
 	s.n_user_regs = s.user_stack_size = 0;
 	size = pp_sample_write(&s, 1, SAMPLE_ALL, bytes, sizeof(bytes));
-	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 8 + 8);
+	ck_assert_uint_eq(size, 8 + 9 * 8 + 4 * 8 + 8 + 8 + 8 + 16);
 	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), 0);
 	ck_assert_uint_eq(got.n_user_regs + got.user_stack_size, 0);
 	ck_assert_ptr_null(got.user_stack);
@@ -263,13 +268,20 @@ START_TEST(no_user_space)
 	s = sample();
 	size = pp_sample_write(&s, 1, SAMPLE_ALL, bytes, sizeof(bytes));
 	too_many = 17;
-	memcpy(bytes + size - 8, &too_many, sizeof(too_many));
+	memcpy(bytes + size - 24, &too_many, sizeof(too_many));
 	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), -EBADMSG);
 	for (too_many = UINT64_MAX; too_many; too_many /= 2) {
-		memcpy(bytes + size - 32, &too_many, sizeof(too_many));
+		memcpy(bytes + size - 48, &too_many, sizeof(too_many));
 		if (too_many != 16 && too_many > 7)
 			ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), -EBADMSG);
 	}
+
+	/* A part of a trace that is longer than the record. */
+	s = sample();
+	size = pp_sample_write(&s, 1, SAMPLE_ALL, bytes, sizeof(bytes));
+	too_many = 9;
+	memcpy(bytes + size - 16, &too_many, sizeof(too_many));
+	ck_assert_int_eq(pp_sample_parse(bytes, size, &form, &got), -EBADMSG);
 }
 END_TEST
 

@@ -572,8 +572,10 @@ struct beside_trace {
 	struct trace trace;
 	uint64_t id;
 	struct beside_sample samples[3];
-	struct perf_event_header throttled;
-	uint64_t throttled_id;
+	struct {
+		struct perf_event_header header;
+		uint64_t body[3], sample_id[3], id;
+	} throttled;
 } __attribute__((packed));
 
 static struct beside_trace beside_trace_of(uint32_t cpu)
@@ -589,8 +591,8 @@ static struct beside_trace beside_trace_of(uint32_t cpu)
 			.aux_size = 8,
 			.aux = i,
 		};
-	t.throttled = (struct perf_event_header){ .type = PERF_RECORD_THROTTLE, .size = 16 };
-	t.throttled_id = KERNEL_ID;
+	t.throttled.header = (struct perf_event_header){ .type = PERF_RECORD_THROTTLE, .size = 64 };
+	t.throttled.id = KERNEL_ID;
 	t.trace.header.n_beside = 1;
 	t.trace.header.samples = sizeof(t) - offsetof(struct beside_trace, id);
 	t.trace.header.size = TRACE_SIZE + t.trace.header.samples;
@@ -691,7 +693,7 @@ START_TEST(samples_beside_traces)
 		check_trace(&f, &at, cpu);
 		h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_THROTTLE);
 		ck_assert_uint_eq(h->type, PERF_RECORD_THROTTLE);
-		ck_assert_uint_eq(u64_at(h, 8), id_in_file(cpu));
+		ck_assert_uint_eq(u64_at(h, 56), id_in_file(cpu));
 		for (uint64_t i = 2; i-- > 0;) {
 			h = next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE);
 			ck_assert_uint_eq(h->size, sizeof(struct beside_sample));
@@ -728,16 +730,32 @@ START_TEST(damaged_samples_beside_traces)
 	d->evsels[1].source_type &= ~(uint64_t)PERF_SAMPLE_AUX;
 	SPOIL_BESIDE();
 	d->evsels[1].source_type = SAMPLE_TYPE;
-	/* What follows a damaged record is left out; what is too short for its time, too. */
-	t = beside_trace_of(0);
-	t.samples[1].header.size = 24;
-	ck_assert_int_eq(add_beside(d, &t), 0);
-	ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
-	file_read(&f);
-	check_trace(&f, &at, 0);
-	ck_assert_ptr_nonnull(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE));
-	ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE));
 	perfpersist_perfdata_free(d);
+	/* perf reads the file all the same: what it could not read is left out, and what follows if it
+	 * cannot be found. */
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(ftruncate(f.fd, 0), 0);
+		d = perfdata_beside(f.fd, false);
+		t = beside_trace_of(0);
+		if (i == 0)
+			t.samples[1].header.size = 24;
+		else if (i == 1)
+			t.samples[1].aux_size = 9;
+		else if (i == 2)
+			t.samples[1].header.type = PERF_FILE_AUXTRACE;
+		else if (i == 3)
+			t.samples[1].header.type = PERF_RECORD_THROTTLE; /* ends in no id */
+		else
+			t.samples[1].header.size = 12;
+		ck_assert_int_eq(add_beside(d, &t), 0);
+		ck_assert_int_eq(perfpersist_perfdata_finish(d), 0);
+		file_read(&f);
+		at = 0;
+		check_trace(&f, &at, 0);
+		ck_assert_ptr_nonnull(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_RECORD_SAMPLE));
+		ck_assert_ptr_null(next_of(&f, &at, PERF_RECORD_SAMPLE, PERF_FILE_AUXTRACE));
+		perfpersist_perfdata_free(d);
+	}
 	/* A file that is shorter than it says. */
 	d = perfdata_beside(f.fd, false);
 	t = beside_trace_of(0);

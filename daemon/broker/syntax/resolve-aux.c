@@ -9,18 +9,11 @@
 /* What a client can ask for of our programs' records; beside AUX areas there are only the kernel's own. */
 #define OF_PROGRAMS (PP_EVENT_GENERIC | PP_EVENT_WAKEUP | PP_EVENT_CHECKPOINT | PP_EVENT_PROGRAM)
 
-static bool has_aux_term(const struct pp_source *s)
-{
-	return (s->kind == PP_SOURCE_SAMPLING || s->kind == PP_SOURCE_TRACEPOINT ||
-		s->kind == PP_SOURCE_AUX) &&
-	       (s->aux_action || s->aux_sample);
-}
-
 /* Terms for the group of an AUX area, and there is none. */
 static int refuse_terms(struct draft *d)
 {
 	for (uint32_t i = 0; i < d->parsed->n_sources; i++)
-		if (has_aux_term(&d->parsed->sources[i]))
+		if (pp_source_has_aux_term(&d->parsed->sources[i]))
 			return refuse(
 				d, -EINVAL,
 				"'%.100s' has a term about an AUX area, and no area to go with; "
@@ -37,7 +30,7 @@ static int check_member(struct draft *d, const struct pp_source *s)
 			      "'%.100s' are two events that trace into AUX areas, or the one that "
 			      "does is not the first; write it first, and the others behind it.",
 			      d->spec.event);
-	if (!has_aux_term(s))
+	if (!pp_source_has_aux_term(s))
 		return refuse(
 			d, -EINVAL,
 			"'%.100s' would have nothing to do beside an event that traces; give it "

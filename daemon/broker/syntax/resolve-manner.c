@@ -111,8 +111,7 @@ static int take_samples(struct draft *d, uint32_t stack_user)
 		uint64_t n = samples_of(d, s);
 
 		sum += n;
-		if (n > 0)
-			aux += n * s->aux_sample;
+		aux += n * s->aux_sample;
 	}
 	d->spec.samples = (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
 	if (aux > COPIED_PER_SECOND)

@@ -97,7 +97,6 @@ static int apply_generic(struct spec_parser *p, const char *term, const char *va
 {
 	static const char *const names[] = { "config", "config1", "config2", "config3" };
 	uint64_t *fields[] = { &s->config, &s->config1, &s->config2, NULL };
-
 	int r = spec_aux_term(p, term, value, s);
 
 	if (r != 0)

@@ -32,6 +32,7 @@ struct renewal {
 	struct pp_event before; /* and its maps, as meta has them */
 	struct meta_map *maps;
 	size_t n_maps;
+	bool pending; /* an earlier change of it is half done */
 	struct failure *f;
 };
 
@@ -63,7 +64,7 @@ static bool is_empty(const struct pp_cpumask *m)
 static int find_missing(struct renewal *a, const struct pp_cpumask *come)
 {
 	_cleanup_free_ struct pp_parsed *parsed = NULL;
-	int r = meta_read_all(a->p.meta, &a->before, &parsed, &a->maps, &a->n_maps, NULL);
+	int r = meta_read_all(a->p.meta, &a->before, &parsed, &a->maps, &a->n_maps, &a->pending);
 
 	if (r >= 0)
 		r = missing_find(&a->before, parsed, &a->p.binding.target, a->maps, a->n_maps, come,
@@ -251,26 +252,14 @@ static int renew(struct renewal *a)
 
 bool event_lacks_cpus(uint64_t id, const struct pp_cpumask *come)
 {
-	_cleanup_free_ struct pp_parsed *parsed = NULL;
-	_cleanup_free_ struct meta_map *maps = NULL;
-	_cleanup_close_ int meta = -EBADF;
-	struct pp_msg_target target;
-	char path[PINS_PATH_SIZE];
-	struct missing missing;
-	struct pp_event event;
-	bool pending;
-	size_t n;
+	struct failure ignored = {};
+	_cleanup_(renewal_done) struct renewal a = { .p = PARTS_NONE, .f = &ignored };
 
-	if (names_find(id, path) < 0)
+	if (names_find(id, a.path) < 0)
 		return true;
-	meta = pins_get(path, "meta");
-	if (meta < 0 || meta_read_all(meta, &event, &parsed, &maps, &n, &pending) < 0 || pending ||
-	    meta_read_target(meta, &target) < 0 ||
-	    missing_find(&event, parsed, &target, maps, n, come, &missing) < 0)
-		return true;
-	keep_only(&missing.rings, come);
-	keep_only(&missing.counters, come);
-	return !missing_nothing(&missing);
+	a.p.meta = pins_get(a.path, "meta");
+	return a.p.meta < 0 || meta_read_target(a.p.meta, &a.p.binding.target) < 0 ||
+	       find_missing(&a, come) < 0 || a.pending || !missing_nothing(&a.missing);
 }
 
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f)
