@@ -757,6 +757,9 @@ struct perfpersist_auxtrace_info {
 	uint32_t cpus; /* on which the event traces */
 	uint32_t cpu;  /* the number of this one */
 	uint64_t size; /* bytes of the file */
+	/* how long its tracing was stopped before this copy, by pauses and copies, since the keeper
+	 * or the CPU began it: ms, rounded up, at most UINT32_MAX */
+	uint32_t untraced;
 };
 
 /*

@@ -56,6 +56,8 @@ struct pp_auxtrace_header {
 	uint64_t counter; /* when the copy was made, the PMU being stopped */
 	uint64_t samples; /* bytes of the samples, with the words before them; 0: none are beside */
 	uint32_t n_beside;
-	uint32_t reserved;
+	/* how long the area was stopped from `began` to this copy, by pauses and copies; ms, rounded up,
+	 * at most UINT32_MAX */
+	uint32_t untraced;
 };
 _Static_assert(sizeof(struct pp_auxtrace_header) == 144, "without padding");

@@ -25,6 +25,7 @@ static void print_json(const char *path, const struct take_result *t)
 	json_unsigned(&j, "events", t->events);
 	json_unsigned(&j, "records", t->records);
 	json_unsigned(&j, "traces", t->traces);
+	json_unsigned(&j, "untraced_ms", t->untraced);
 	json_unsigned(&j, "bytes", t->bytes);
 	json_unsigned(&j, "first", t->first);
 	json_unsigned(&j, "last", t->last);
@@ -43,6 +44,9 @@ static void print(FILE *f, const char *path, const struct take_result *t)
 		fprintf(f, "traces of %" PRIu64 " AUX area%s%s, ", t->traces,
 			t->traces == 1 ? "" : "s",
 			t->has_samples ? " with samples beside them" : "");
+	if (t->untraced)
+		fprintf(f, "which pauses and snapshots had stopped for %" PRIu32 " ms, ",
+			t->untraced);
 	fprintf(f, "%" PRIu64 " bytes: ", t->bytes);
 	print_text(f, path, strlen(path));
 	fputc('\n', f);

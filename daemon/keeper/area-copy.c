@@ -243,6 +243,15 @@ static int write_copy(const struct area_busy *busy, struct area *a, struct pp_au
 	return r < 0 ? r : write_samples(busy, a, h, file);
 }
 
+static uint32_t untraced_ms(const struct area *a)
+{
+	uint64_t ns = a->untraced;
+
+	if (a->stopped)
+		ns += pp_clock_ns(CLOCK_MONOTONIC) - a->stopped;
+	return (uint32_t)MIN((ns + 999999) / 1000000, (uint64_t)UINT32_MAX);
+}
+
 /*
  * The tracing goes on, whatever became of the copy. The ring is emptied before, too: if it is full
  * of records of earlier stops, as of SPE, that of this stop finds no room.
@@ -261,11 +270,12 @@ static int stop_and_copy(const struct area_busy *busy, struct area *a, struct pp
 	if (r < 0)
 		return r;
 	n = check_records(a, records, drain(a, records));
+	h->untraced = untraced_ms(a);
 	if (!a->paused) {
-		h->stopped = pp_clock_ns(CLOCK_MONOTONIC);
 		r = area_enable(a, false);
 		if (r < 0)
 			return r;
+		h->stopped = a->stopped;
 	}
 	r = write_copy(busy, a, h, file, records, n);
 	if (!a->paused) {

@@ -130,8 +130,18 @@ int area_new(uint64_t event, const struct pp_keep_cpu *cpu, uint64_t size, int *
 	return 0;
 }
 
-int area_enable(const struct area *a, bool on)
+/* The times are those that a copy says, so the longer ones: from before it stops until it goes on. */
+int area_enable(struct area *a, bool on)
 {
-	return ioctl(a->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno
-											: 0;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+
+	if (ioctl(a->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0)
+		return -errno;
+	if (!on && !a->stopped)
+		a->stopped = now;
+	if (on && a->stopped) {
+		a->untraced += pp_clock_ns(CLOCK_MONOTONIC) - a->stopped;
+		a->stopped = 0;
+	}
+	return 0;
 }

@@ -30,6 +30,8 @@ struct area {
 	uint64_t size;
 	uint64_t tail; /* of the ring */
 	uint64_t began, copies;
+	uint64_t stopped;	       /* CLOCK_MONOTONIC, ns: since when; 0: it traces */
+	uint64_t untraced;	       /* ns, of all times that it was stopped before */
 	uint8_t start[AREA_START_MAX]; /* the ITRACE_START; n_start 0: none was seen */
 	size_t n_start;
 };
@@ -53,7 +55,7 @@ void area_free(struct area *a);
 void area_cleanup(struct area **a);
 
 /* Starts or stops the tracing, and with it its group: 0 or -errno. */
-int area_enable(const struct area *a, bool on);
+int area_enable(struct area *a, bool on);
 
 /* A copy, for which the tracing stops, in a sealed file: *ret_fd is the caller's. 0 or -errno. */
 int area_copy(struct area *a, const struct area_busy *busy, int *ret_fd, uint64_t *ret_size);

@@ -95,6 +95,7 @@ int areas_put(struct areas *a, uint64_t event, const struct pp_keep_cpu *cpu, ui
 	if (r < 0)
 		return r;
 	new->paused = paused;
+	new->stopped = paused ? new->began : 0;
 	r = paused ? 0 : area_enable(new, true);
 	if (r >= 0)
 		r = insert_at(a, i, new);

@@ -307,6 +307,7 @@ at=$(traces a/trace | column 4)
 for _ in 1 2 3; do
 	expect_eq "$(traces a/trace | column 4)" "$at" "where the trace of a paused event ends"
 done
+expect_match "$(cat "$SCRATCH/snapshot")" "AUX areas?, which pauses and snapshots had stopped for [0-9]+ ms, " "how long a pause was"
 kill_daemon
 start_daemon
 expect_eq "$(traces a/trace | column 4)" "$at" "where it ends after a restart"

@@ -398,6 +398,34 @@ static void put_sample(uint64_t number, uint64_t size, uint16_t bytes)
 		       (const uint8_t *)&s + i, 8);
 }
 
+/* Each time that it was stopped counts, but for the copy's own; a part of a millisecond as a whole one. */
+START_TEST(untraced)
+{
+	struct copy first, second;
+	uint64_t gap;
+
+	put(0, 65536, _i);
+	usleep(3000);
+	first = take(0);
+	if (_i)
+		ck_assert_uint_ge(first.header.untraced, 3);
+	else
+		ck_assert_uint_eq(first.header.untraced, 0);
+	free(first.bytes);
+
+	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0);
+	usleep(3000);
+	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0); /* which is nothing new */
+	ck_assert_int_eq(areas_pause(&areas, EVENT, 0), 0);
+	second = take(0);
+	gap = first.header.resumed - first.header.stopped;
+	ck_assert_uint_ge(second.header.untraced * 1000000ULL, gap + 3000000 * (_i + 1ULL));
+	ck_assert_uint_le(second.header.untraced * 1000000ULL,
+			  second.header.stopped - second.header.began + 999999);
+	free(second.bytes);
+}
+END_TEST
+
 /* The samples of a ring, the newest first, however often it has been overwritten. */
 START_TEST(samples_beside)
 {
@@ -466,6 +494,7 @@ int main(void)
 	tcase_add_test(t, the_record_of_the_stop);
 	tcase_add_test(t, never_busy_for_long);
 	tcase_add_test(t, clocks);
+	tcase_add_loop_test(t, untraced, 0, 2);
 	tcase_add_loop_test(t, samples_beside, 0, 5);
 	tcase_add_loop_test(t, damaged_samples, 0, 4);
 	suite_add_tcase(s, t);

@@ -61,7 +61,7 @@ static bool is_selected(const struct selection *s, unsigned cpu)
 /* An area can be missing on any CPU of the event: offline, refused, being made. Of others none is taken: each stops
  * its PMU. */
 static int take_event(struct perfpersist *p, struct perfpersist_event *event, uint64_t id,
-		      const struct selection *s, struct event_traces *e)
+		      const struct selection *s, struct event_traces *e, uint32_t *untraced)
 {
 	size_t n = perfpersist_event_rings(event);
 	int r = 0;
@@ -72,10 +72,12 @@ static int take_event(struct perfpersist *p, struct perfpersist_event *event, ui
 
 		if (!is_selected(s, (unsigned)perfpersist_ring_cpu(event, k)))
 			continue;
-		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0)
+		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0) {
 			complain("%s", perfpersist_error(p));
-		else
-			r = keep(e, fd);
+			continue;
+		}
+		*untraced = MAX(*untraced, aux.untraced);
+		r = keep(e, fd);
 	}
 	return r;
 }
@@ -109,7 +111,7 @@ int take_traces(struct perfpersist *p, const struct chosen *events, const struct
 		first = first ?: e;
 		ret->has_samples |= !!(info.flags & PERFPERSIST_AUX_GROUP);
 		if (pmu_of(e) == pmu_of(first))
-			r = take_event(p, e, info.id, s, &ret->of_events[i]);
+			r = take_event(p, e, info.id, s, &ret->of_events[i], &ret->untraced);
 		else
 			complain(
 				"The traces of %s/%s are left out, since perf decodes those of one "

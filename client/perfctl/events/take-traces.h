@@ -12,7 +12,8 @@ struct taken_traces {
 		uint32_t n;
 	} * of_events;
 	size_t n_events;
-	uint64_t n; /* in all */
+	uint64_t n;	   /* in all */
+	uint32_t untraced; /* of the one that was stopped longest, ms */
 };
 
 /* Before the records are copied: what these tell of the time of a trace is all there then. A trace that cannot be had,

@@ -375,6 +375,7 @@ static int write_file(struct taking *t, int fd, bool pipe, struct take_result *r
 
 	t->result.traces = t->traces.n;
 	t->result.has_samples = t->traces.has_samples;
+	t->result.untraced = t->traces.untraced;
 	if (r >= 0)
 		r = perfpersist_interleave_new(t->chosen.events, t->chosen.n, &t->records);
 	if (r >= 0) {

@@ -12,8 +12,9 @@
 struct take_result {
 	/* damaged: rings that could not be read completely */
 	uint64_t events, records, bytes, damaged;
-	uint64_t traces;  /* of CPUs, from AUX areas */
-	bool has_samples; /* of events beside these */
+	uint64_t traces;   /* of CPUs, from AUX areas */
+	bool has_samples;  /* of events beside these */
+	uint32_t untraced; /* ms, of the area that pauses and copies stopped longest */
 	/* records of these events that were never written, since they began */
 	uint64_t missed;
 	bool missed_unknown;  /* that is a lower bound */
