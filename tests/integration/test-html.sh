@@ -208,7 +208,15 @@ expect_ask 'faults.join()' "" "faults of the page"
 # The rows and numbers of the report, as nothing is selected.
 perf record -q -o "$SCRATCH/tree" -e sched:sched_process_exit -- \
 	bash -c 'for i in {1..40}; do /bin/true; done; (/bin/echo; /bin/echo; :) | cat; exec sleep 0' >/dev/null 2>&1
-for file in tree data; do
+# Of a thread that is exiting the kernel gives the process alone, or not even that: these are not one thread.
+ending() {
+	perl "$ROOT/tests/integration/histories.pl" 1 1
+	perl -e 'sub sample { pack "L< S< S< Q< L< L< Q< Q<", 9, 0, 40, 1, @_, 1 }
+		print pack("L< S< S< L< L< a16 L< L< Q< Q< Q<", 3, 0, 64, 7, 7, "ending", 7, 7, 2_000_000_000, 0, 1),
+			sample(0xffffffff, 0xffffffff, 2_000_001_000), sample(7, 7, 2_000_002_000), sample(7, 0xffffffff, 2_000_003_000)'
+}
+ending >"$SCRATCH/ending"
+for file in tree data ending; do
 	write_page "$SCRATCH/$file" "$SCRATCH/tree.html"
 	page_open "$SCRATCH/tree.html"
 	page_ask 'const own = tree.sum(summarize().procs).own; JSON.stringify(data.groups.map((g, i) =>

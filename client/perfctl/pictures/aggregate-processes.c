@@ -113,6 +113,9 @@ static int thread_of(struct aggregate_parts *p, uint32_t tid, uint32_t *pid, boo
 	uint32_t hash = hash_numbers(tid, 1), i;
 	struct thread *threads;
 
+	/* Of a thread that has nearly ended the kernel does not even give the tid: so this stands for many. */
+	if (tid == UINT32_MAX)
+		return 0;
 	for (size_t pos = hash; hash_next(&p->thread_hash, hash, &pos, &i);) {
 		if (p->threads[i].tid != tid)
 			continue;
