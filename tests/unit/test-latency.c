@@ -102,6 +102,48 @@ static void sleep_once(void)
 	switches(150, 1, 0, 0, 7);
 }
 
+/* A watcher is told each run and interval, and at the end what has not ended: in `told`. */
+static char told[256];
+
+static void tell(const char *what, uint64_t begin, uint64_t end, uint32_t tid, bool is_open)
+{
+	size_t n = strlen(told);
+
+	snprintf(told + n, sizeof(told) - n, "%s t%u %u-%u%s; ", what, tid, (unsigned)begin,
+		 (unsigned)end, is_open ? "+" : "");
+}
+
+static int tell_run(void *arg _unused_, const struct latency_run *run)
+{
+	tell("ran", run->begin, run->end, run->who.tid, !run->sleeps);
+	return 0;
+}
+
+static int tell_end(void *arg _unused_, enum latency_kind kind _unused_,
+		    const struct latency_interval *one)
+{
+	tell(one->label, one->begin, one->end, one->who.tid, one->is_open);
+	return 0;
+}
+
+START_TEST(watched)
+{
+	const struct latency_watcher watcher = { tell_run, tell_end, NULL };
+
+	teardown();
+	options.watcher = &watcher;
+	begin();
+	told[0] = '\0';
+	switches(90, 0, 0, 0, 7);
+	switches(100, 0, 7, D, 8);
+	switches(100, 1, 0, 0, 9);
+	switches(120, 1, 9, PREEMPTED, 0);
+	expect(LATENCY_OFF_CPU, 200, "before 3 open 2 missing 0");
+	ck_assert_str_eq(told, "ran t7 90-100; ran t9 100-120+; ran t8 100-200+; D t7 100-200+; "
+			       "R+ t9 120-200+; preempted t9 120-200+; ");
+}
+END_TEST
+
 START_TEST(sleeps)
 {
 	const struct latency_sums *s = latency_sums(l, LATENCY_OFF_CPU);
@@ -528,6 +570,7 @@ int main(void)
 	TCase *t = tcase_create("latency");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, watched);
 	tcase_add_test(t, sleeps);
 	tcase_add_test(t, waits);
 	tcase_add_test(t, preemption_is_off_cpu);

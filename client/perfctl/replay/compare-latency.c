@@ -59,8 +59,7 @@ static int count_both(struct compare_records *r, enum compare_class class, uint3
 	return count(r, class + 1, what, comm, complete, one); /* …_WORST */
 }
 
-static int take_interval(void *to, enum latency_kind kind, const struct latency_interval *one,
-			 bool is_open)
+static int take_interval(void *to, enum latency_kind kind, const struct latency_interval *one)
 {
 	struct compare_records *r = to;
 	const struct compare_grid *g = compare_grid_of(r->c);
@@ -71,7 +70,7 @@ static int take_interval(void *to, enum latency_kind kind, const struct latency_
 	int failed = 0;
 
 	/* For these it is as likely that the record of their end is missing. */
-	if (is_open && (kind == LATENCY_IRQ || kind == LATENCY_BLOCK))
+	if (one->is_open && (kind == LATENCY_IRQ || kind == LATENCY_BLOCK))
 		return 0;
 	if (!classify(r, kind, one, &class, &what))
 		return 0;

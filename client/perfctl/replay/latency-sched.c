@@ -256,10 +256,26 @@ static int finish_thread(struct latency *l, const struct latency_thread *t, uint
 	return r;
 }
 
+/* What runs at the end has run since its CPU's last switch. */
+static int finish_run(struct latency *l, uint32_t cpu, uint64_t end)
+{
+	const struct latency_cpu *c = &l->cpus[cpu];
+	struct latency_now now = { .time = end, .cpu = cpu };
+	uint32_t i;
+
+	if (!c->known || !c->tid || end < c->since)
+		return 0;
+	if (latency_find_thread(l, c->tid, NULL, &i) < 0)
+		return -ENOMEM;
+	return tell_run(l, c, &now, 0, &l->threads[i].who);
+}
+
 int latency_sched_finish(struct latency *l, uint64_t end)
 {
 	int r = 0;
 
+	for (uint32_t cpu = 0; cpu < l->n_cpus && r >= 0; cpu++)
+		r = finish_run(l, cpu, end);
 	for (size_t i = 0; i < l->n_threads && r >= 0; i++)
 		r = finish_thread(l, &l->threads[i], end);
 	return r;

@@ -121,6 +121,11 @@ static bool is_wanted(const struct latency *l, uint32_t thread, uint32_t tid, ui
 	return !l->o.wants || l->o.wants(l->o.arg, pid, tid, cpu);
 }
 
+static int tell(const struct latency *l, enum latency_kind kind, const struct latency_interval *one)
+{
+	return l->o.watcher ? l->o.watcher->ended(l->o.watcher->arg, kind, one) : 0;
+}
+
 static int add(struct latency *l, enum latency_kind kind, const struct latency_interval *one,
 	       uint32_t thread, uint32_t label)
 {
@@ -128,10 +133,10 @@ static int add(struct latency *l, enum latency_kind kind, const struct latency_i
 	uint64_t ns = one->end - one->begin;
 	struct group *g;
 
-	if (l->o.watcher && l->o.watcher->ended(l->o.watcher->arg, kind, one) < 0)
+	if (tell(l, kind, one) < 0)
 		return -ENOMEM;
 	if (l->o.take)
-		return l->o.take(l->o.to, kind, one, false);
+		return l->o.take(l->o.to, kind, one);
 	if (group_of(c, thread, label, &g) < 0 || !GROW(g->all, g->n))
 		return -ENOMEM;
 	g->all[g->n++] = ns;
@@ -202,9 +207,12 @@ int latency_still_open(struct latency *l, enum latency_kind kind, const struct b
 		return 0;
 	}
 	one = describe(l, b, end, about);
+	one.is_open = true;
 	one.cpu = UINT32_MAX;
+	if (tell(l, kind, &one) < 0)
+		return -ENOMEM;
 	if (l->o.take)
-		return l->o.take(l->o.to, kind, &one, true);
+		return l->o.take(l->o.to, kind, &one);
 	s->n_open++;
 	return list_add(&s->open, l->o.top, &one);
 }

@@ -41,7 +41,8 @@ struct latency_now {
 
 struct latency_interval {
 	uint64_t begin, end; /* ns */
-	uint32_t cpu;	     /* of its end */
+	bool is_open;	     /* it had not ended by the last record, which is `end` then */
+	uint32_t cpu;	     /* of its end; UINT32_MAX: unknown */
 	struct latency_who who;
 	uint32_t pid;	   /* of who; its tid if the process is unknown */
 	const char *label; /* the state, cause, call, request or handler */
@@ -114,9 +115,8 @@ struct latency_options {
 	const void *arg;
 	const struct latency_watcher *watcher; /* NULL: none */
 	/* Takes each interval instead of keeping it for latency_sums(); it is valid during the call.
-	 * is_open: it has not ended by the last record. 0 or -ENOMEM. */
-	int (*take)(void *to, enum latency_kind kind, const struct latency_interval *one,
-		    bool is_open);
+	 * 0 or -ENOMEM. */
+	int (*take)(void *to, enum latency_kind kind, const struct latency_interval *one);
 	void *to;
 };
 
