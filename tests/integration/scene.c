@@ -12,6 +12,16 @@
  *   write        sc-writer writes 4 KB to the file `small` here and waits until they are on the disk,
  *                each 20 ms
  *   crash        sc-crasher, a child, ends by SIGSEGV; at once
+ *   flock        sc-holder, another process, holds a lock for 100 ms, four times a second, and sleeps;
+ *                sc-waiter takes it each millisecond
+ *   hang         the same, but at half of the time sc-holder takes it for good: until it is killed
+ *   convoy       sc-holder holds a mutex for 50 ms, five times a second; sc-w0 to sc-w3 take it each
+ *                2 ms, and each is woken by the one before it
+ *   inversion    sc-mid keeps sc-low from the CPU, which holds a mutex that sc-high wants
+ *   preempted    sc-hog takes the CPU for 100 ms, four times a second, from sc-calc, which computes
+ *   vfork        sc-parent is blocked in vfork() by sc-child for 100 ms, again and again
+ *   stop         sc-stopper stops sc-loop, which wants to run each millisecond, for 200 ms, each 400 ms
+ *   restart      sc-super begins sc-service anew each 40 ms, as that ends at once
  *
  * It prints NAME=PID of each thread that the scene is about.
  */
@@ -24,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -102,17 +113,23 @@ static void on_first_cpu(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+static void be_urgent(int priority)
+{
+	struct sched_param urgent = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &urgent) < 0)
+		fail("SCHED_FIFO");
+}
+
 static void hog(void)
 {
-	struct sched_param urgent = { .sched_priority = 10 };
 	pid_t child;
 
 	on_first_cpu();
 	child = fork();
 	if (child == 0) {
 		call_me("sc-hog");
-		if (sched_setscheduler(0, SCHED_FIFO, &urgent) < 0)
-			fail("SCHED_FIFO");
+		be_urgent(10);
 		for (; now() < until; sleep_ms(220))
 			spin(30);
 		exit(0);
@@ -123,6 +140,25 @@ static void hog(void)
 		fail("setpriority");
 	for (; now() < until; sleep_ms(1))
 		;
+	waitpid(child, NULL, 0);
+}
+
+static void preempted(void)
+{
+	pid_t child;
+
+	on_first_cpu();
+	child = fork();
+	if (child == 0) {
+		call_me("sc-hog");
+		be_urgent(10);
+		for (; now() < until; sleep_ms(150))
+			spin(100);
+		exit(0);
+	}
+	call_me("sc-calc");
+	while (now() < until)
+		spin(1);
 	waitpid(child, NULL, 0);
 }
 
@@ -158,6 +194,181 @@ static void contend(bool sleeps)
 		pthread_mutex_unlock(&mutex);
 	}
 	pthread_join(holder, NULL);
+}
+
+static void *wait_in_line(void *name)
+{
+	call_me(name);
+	for (; now() < until; sleep_ms(2)) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+	return NULL;
+}
+
+static void convoy(void)
+{
+	static char names[4][8] = { "sc-w0", "sc-w1", "sc-w2", "sc-w3" };
+	pthread_t holder, waiters[4];
+
+	holder_sleeps = true;
+	if (pthread_create(&holder, NULL, hold, NULL))
+		fail("pthread_create");
+	for (size_t i = 0; i < 4; i++)
+		if (pthread_create(&waiters[i], NULL, wait_in_line, names[i]))
+			fail("pthread_create");
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(waiters[i], NULL);
+	pthread_join(holder, NULL);
+}
+
+/* low takes the mutex first; then high wants it, and mid gets the CPU. */
+static void *be_high(void *unused)
+{
+	call_me("sc-high");
+	be_urgent(30);
+	for (; now() < until; sleep_ms(5)) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+	return unused;
+}
+
+static void *be_mid(void *unused)
+{
+	call_me("sc-mid");
+	be_urgent(20);
+	for (; now() < until; sleep_ms(100))
+		spin(150);
+	return unused;
+}
+
+static void inversion(void)
+{
+	pthread_t high, mid;
+
+	on_first_cpu();
+	if (pthread_create(&high, NULL, be_high, NULL) || pthread_create(&mid, NULL, be_mid, NULL))
+		fail("pthread_create");
+	call_me("sc-low");
+	for (; now() < until; sleep_ms(1)) {
+		pthread_mutex_lock(&mutex);
+		spin(20);
+		pthread_mutex_unlock(&mutex);
+	}
+	pthread_join(high, NULL);
+	pthread_join(mid, NULL);
+}
+
+/* ── other processes ── */
+
+static int open_lock(void)
+{
+	int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		fail("lock");
+	return fd;
+}
+
+static void wait_for_flock(void)
+{
+	int fd = open_lock();
+
+	call_me("sc-waiter");
+	for (; now() < until; sleep_ms(1)) {
+		flock(fd, LOCK_EX);
+		flock(fd, LOCK_UN);
+	}
+	close(fd);
+}
+
+static void hold_flock(void)
+{
+	pid_t waiter = fork();
+	int fd;
+
+	if (waiter == 0) {
+		wait_for_flock();
+		_exit(0);
+	}
+	fd = open_lock();
+	call_me("sc-holder");
+	for (; now() < until; sleep_ms(150)) {
+		flock(fd, LOCK_EX);
+		sleep_ms(100);
+		flock(fd, LOCK_UN);
+	}
+	close(fd);
+	waitpid(waiter, NULL, 0);
+}
+
+/* Until it is killed. */
+static void hang(void)
+{
+	uint64_t half = (until - now()) / 2;
+	int fd;
+
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		until = UINT64_MAX;
+		wait_for_flock();
+	}
+	sleep_ms(half / MS);
+	fd = open_lock();
+	flock(fd, LOCK_EX);
+	call_me("sc-holder");
+	for (;;)
+		pause();
+}
+
+static void vforks(void)
+{
+	call_me("sc-parent");
+	for (; now() < until; sleep_ms(20)) {
+		pid_t child = vfork();
+
+		if (child == 0) {
+			prctl(PR_SET_NAME, "sc-child");
+			sleep_ms(100);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
+static void stop(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		call_me("sc-loop");
+		for (; now() < until; sleep_ms(1))
+			;
+		_exit(0);
+	}
+	call_me("sc-stopper");
+	while (now() < until) {
+		sleep_ms(200);
+		kill(child, SIGSTOP);
+		sleep_ms(200);
+		kill(child, SIGCONT);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void restart(void)
+{
+	call_me("sc-super");
+	for (; now() < until; sleep_ms(40)) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			prctl(PR_SET_NAME, "sc-service");
+			_exit(1);
+		}
+		waitpid(child, NULL, 0);
+	}
 }
 
 /* ── a server ── */
@@ -228,24 +439,44 @@ static void crash(void)
 	waitpid(child, NULL, 0);
 }
 
+static void contend_spinning(void)
+{
+	contend(false);
+}
+
+static void contend_sleeping(void)
+{
+	contend(true);
+}
+
 int main(int argc, char *argv[])
 {
-	const char *name = argc == 3 ? argv[1] : "";
+	static const struct {
+		const char *name;
+		void (*play)(void);
+	} scenes[] = {
+		{ "hog", hog },
+		{ "mutex-spin", contend_spinning },
+		{ "mutex-sleep", contend_sleeping },
+		{ "stall", stall },
+		{ "fork-stall", fork_stall },
+		{ "write", write_small },
+		{ "crash", crash },
+		{ "flock", hold_flock },
+		{ "hang", hang },
+		{ "convoy", convoy },
+		{ "inversion", inversion },
+		{ "preempted", preempted },
+		{ "vfork", vforks },
+		{ "stop", stop },
+		{ "restart", restart },
+	};
 
 	until = now() + (argc == 3 ? strtoull(argv[2], NULL, 10) : 0) * MS;
-	if (!strcmp(name, "hog"))
-		hog();
-	else if (!strcmp(name, "mutex-spin") || !strcmp(name, "mutex-sleep"))
-		contend(!strcmp(name, "mutex-sleep"));
-	else if (!strcmp(name, "stall"))
-		stall();
-	else if (!strcmp(name, "fork-stall"))
-		fork_stall();
-	else if (!strcmp(name, "write"))
-		write_small();
-	else if (!strcmp(name, "crash"))
-		crash();
-	else
-		return 2;
-	return 0;
+	for (size_t i = 0; argc == 3 && i < sizeof(scenes) / sizeof(*scenes); i++)
+		if (!strcmp(argv[1], scenes[i].name)) {
+			scenes[i].play();
+			return 0;
+		}
+	return 2;
 }

@@ -15,9 +15,13 @@ perfctl preset enable flight --presets "$ROOT/conf/presets" -D "$CONF.d" >/dev/n
 cd "$SCRATCH"
 ms=$(length 1200 4000)
 
+now() {
+	awk '{ printf "%.6f", $1 }' /proc/uptime
+}
+
 # scene NAME: plays it; sets from to the time before it.
 scene() {
-	from=$(awk '{ printf "%.6f", $1 }' /proc/uptime)
+	from=$(now)
 	case $1 in
 	forks)
 		for ((i = 0; i < ms / 4; i++)); do "$(type -P true)"; done
@@ -54,9 +58,33 @@ scene mutex-sleep
 found sleep sc-holder sc-waiter '.count >= 1 and .max_ns > 40e6 and .max_ns < $all and .percent < 60'
 scene stall
 found burst sc-server "" '.count >= 1 and .max_ns > 30e6 and .max_ns < $all and (.stack | index("keys_command"))'
+scene flock
+found peer sc-holder sc-waiter '.count >= 1 and .max_ns > 90e6 and .max_ns < $all and .percent < 60'
+scene stop
+found stopped sc-stopper sc-loop '.count >= 1 and .max_ns > 190e6 and .max_ns < $all and .signal == "SIGSTOP"'
 if full; then
 	scene fork-stall
 	found burst sc-server "" '.max_ns > 10e6'
+	from=$(now)
+	spawn "$BIN/scene" hang "$ms" >hangs
+	hanging=$SPAWNED
+	wait_until 60 grep -q sc-holder hangs || fail "no hang"
+	sleep 3
+	found hang "" sc-waiter '.max_ns > 1e9 and .max_ns < $all and .usual_ns < 100e6'
+	kill $hanging
+	wait $hanging 2>/dev/null || true
+	scene convoy
+	for i in 0 1 2 3; do
+		found sleep sc-holder sc-w$i '.count >= 4 and .max_ns > 40e6 and .max_ns < $all and .percent < 60'
+	done
+	scene inversion
+	found sleep sc-mid sc-high '.count >= 1 and .max_ns > 100e6 and .max_ns < $all and .through.comm == "sc-low"'
+	scene preempted
+	found cpu sc-hog sc-calc '.count >= 2 and .max_ns > 80e6 and .max_ns < $all and .percent > 90'
+	scene vfork
+	found peer sc-child sc-parent '.count >= 2 and .max_ns > 90e6 and .max_ns < $all and .is_blocked'
+	scene restart
+	found forks sc-super sc-service '.count >= 20'
 fi
 scene forks
 # (Another test's bash may begin some, too.)

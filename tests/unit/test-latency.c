@@ -144,6 +144,25 @@ START_TEST(watched)
 }
 END_TEST
 
+/* Where all switches are there from 80 on, the first one of a CPU ends a run from then on. What began before
+ * wakeups are known is not told. */
+START_TEST(watched_from_the_beginning)
+{
+	const struct latency_watcher watcher = { tell_run, tell_end, NULL };
+
+	teardown();
+	options.watcher = &watcher;
+	options.complete[LATENCY_OFF_CPU] = 80;
+	options.complete[LATENCY_WAKEUPS] = 95;
+	begin();
+	told[0] = '\0';
+	switches(90, 0, 7, S, 8);
+	switches(100, 0, 8, X, 0);
+	expect(LATENCY_OFF_CPU, 200, "before 1 open 1 missing 0");
+	ck_assert_str_eq(told, "ran t7 80-90; ran t8 90-100; ");
+}
+END_TEST
+
 START_TEST(sleeps)
 {
 	const struct latency_sums *s = latency_sums(l, LATENCY_OFF_CPU);
@@ -571,6 +590,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, watched);
+	tcase_add_test(t, watched_from_the_beginning);
 	tcase_add_test(t, sleeps);
 	tcase_add_test(t, waits);
 	tcase_add_test(t, preemption_is_off_cpu);

@@ -90,12 +90,20 @@ struct judge {
 static bool is_wait(enum finding_kind kind)
 {
 	return kind == FINDING_CPU || kind == FINDING_BURST || kind == FINDING_SLEEP ||
-	       kind == FINDING_DISK || kind == FINDING_BLOCKED || kind == FINDING_MEMORY;
+	       kind == FINDING_PEER || kind == FINDING_ALONE || kind == FINDING_STOPPED ||
+	       kind == FINDING_HELD || kind == FINDING_DISK || kind == FINDING_BLOCKED ||
+	       kind == FINDING_MEMORY;
 }
 
 static bool is_same(const struct finding_party *a, const struct finding_party *b)
 {
 	return !strcmp(a->comm ?: "", b->comm ?: "");
+}
+
+/* For whom that one waited in turn differs from time to time. */
+static const struct finding_party *nearest(const struct finding *g)
+{
+	return g->through.comm ? &g->through : &g->culprit;
 }
 
 /* Whether a finding of that slice has no equal in another one before the moment. */
@@ -107,7 +115,7 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 		for (size_t k = 0; i != slice && k < j->slices[i].n; k++) {
 			const struct finding *b = &j->slices[i].all[k];
 
-			if (b->kind != g->kind || !is_same(&b->culprit, &g->culprit) ||
+			if (b->kind != g->kind || !is_same(nearest(b), nearest(g)) ||
 			    !is_same(&b->victim, &g->victim))
 				continue;
 			longest = MAX(longest, b->max);

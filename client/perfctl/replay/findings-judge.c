@@ -10,6 +10,7 @@
 
 #define WEIGHT_CRASH 1e9
 #define WEIGHT_KILLED 1e3
+#define WEIGHT_ENDED 10 /* by who has its reasons */
 
 /* ── Rows ── */
 
@@ -36,6 +37,11 @@ int findings_tally(struct findings *f, enum finding_kind kind, uint32_t culprit,
 uint32_t findings_process(const struct finding_thread *t)
 {
 	return t->pid == UINT32_MAX ? t->tid : t->pid;
+}
+
+bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b)
+{
+	return findings_process(&f->threads[a]) == findings_process(&f->threads[b]);
 }
 
 static void take_party(struct finding_party *p, const char *comm, uint32_t id)
@@ -71,6 +77,7 @@ void findings_count(struct tally *t, const struct stretch *s, uint64_t ns)
 	g->max = ns;
 	g->begin = s->begin;
 	g->end = s->end;
+	g->is_open = s->is_open;
 }
 
 static unsigned percent(uint64_t part, uint64_t whole)
@@ -81,7 +88,9 @@ static unsigned percent(uint64_t part, uint64_t whole)
 bool findings_serves_others(const char *comm)
 {
 	static const char *const names[] = { "kworker/", "jbd2/",     "rcu",	    "ksoftirqd/",
-					     "kswapd",	 "kcompactd", "khugepaged", "migration/" };
+					     "kswapd",	 "kcompactd", "khugepaged", "migration/",
+					     "irq/",	 "napi/",     "ktimers/",   "vhost-",
+					     "xfsaild/", "kdamond" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strncmp(comm, names[i], strlen(names[i])))
@@ -117,7 +126,7 @@ static struct tally *most_blocked(struct findings *f, uint32_t culprit)
 	for (size_t i = 0; i < f->n_tallies; i++) {
 		struct tally *t = &f->tallies[i];
 
-		if (t->finding.kind != FINDING_BLOCKED ||
+		if (t->finding.kind != TALLY_ON_DISK ||
 		    findings_serves_others(f->names[t->victim].comm))
 			continue;
 		if (t->victim == culprit)
@@ -141,8 +150,8 @@ static int count_requests(struct findings *f, uint32_t device, struct disk *ret)
 
 		if (q->device != device)
 			continue;
-		by_name[q->name] += q->ns;
-		ret->ns += q->ns;
+		by_name[q->name] += q->end - q->begin;
+		ret->ns += q->end - q->begin;
 		ret->n++;
 	}
 	for (uint32_t i = 0; i < f->n_names; i++) {
@@ -175,7 +184,7 @@ static void tell_parties(const struct findings *f, uint32_t device, const struct
 		if (q->device != device || q->name != d->most)
 			continue;
 		take_party(&g->culprit, f->names[q->name].comm, q->tid);
-		own += q->ns;
+		own += q->end - q->begin;
 	}
 	g->percent = percent(own, d->ns);
 	g->device = f->devices[device];
@@ -204,18 +213,16 @@ static int judge_disk(struct findings *f, uint32_t device)
 	return 0;
 }
 
-/* What disks do not explain. */
 static void weigh_blocked(const struct findings *f, struct tally *t)
 {
-	bool is_explained = f->n_requests > 0;
-
-	if (!is_explained && was_blocked(f, t) && !findings_serves_others(f->names[t->victim].comm))
+	if (was_blocked(f, t) && !findings_serves_others(f->names[t->victim].comm))
 		t->weight = (double)t->finding.sum / FINDINGS_MS;
 }
 
 /* ── Processes that began ── */
 
-#define FORKS 100 /* of one process are many */
+#define FORKS 20 /* of one process and name are many, if they begin within so long of each other: */
+#define FORKS_APART (1000 * FINDINGS_MS)
 
 static int judge_fork(struct findings *f, const struct finding_fork *fork)
 {
@@ -274,71 +281,86 @@ static int judge_signal(struct findings *f, const struct finding_signal *s)
 	t->finding.begin = t->finding.end = s->time;
 	if (!kills)
 		t->weight += WEIGHT_CRASH;
-	else if (s->sender == FINDINGS_NONE ||
-		 s->sender != target->parent) /* which has its reasons */
+	else if (s->sender == FINDINGS_NONE || s->sender != target->parent)
 		t->weight += WEIGHT_KILLED;
+	else
+		t->weight = MAX(t->weight, WEIGHT_ENDED);
 	return 0;
 }
 
 /* ── Who had the CPUs ── */
 
+/* Half of a CPU at least; or most of what was used, for seconds, which a longer time hides, but not all of it. */
+static bool is_much(const struct findings *f, uint64_t ns, uint64_t all)
+{
+	uint64_t time = f->end - f->begin;
+
+	return 2 * ns > time || (ns > 2000 * FINDINGS_MS && 20 * ns > time && 2 * ns > all);
+}
+
 static int judge_usage(struct findings *f)
 {
-	uint64_t all = 0, *by_name = calloc(f->n_names + 1, sizeof(*by_name));
+	uint64_t all = 0, longest = 0, ran;
 	uint32_t most = 0;
 	struct tally *t;
-	int r = by_name ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r >= 0 && i < f->n_threads; i++) {
-		const struct finding_thread *one = &f->threads[i];
-
-		by_name[one->name] += one->ran;
-		all += one->ran;
-		if (by_name[one->name] > by_name[most])
-			most = one->name;
+	for (uint32_t i = 0; i < f->n_names; i++) {
+		all += f->names[i].ran;
+		if (f->names[i].ran > f->names[most].ran)
+			most = i;
 	}
-	/* Half of a CPU at least. */
-	if (r >= 0 && f->n_names && 2 * by_name[most] > f->end - f->begin)
-		r = findings_tally(f, FINDING_USAGE, most, FINDINGS_NONE, &t) ?: 1;
-	if (r > 0) {
-		uint64_t longest = 0;
-
-		for (uint32_t i = 0; i < f->n_threads; i++) {
-			if (f->threads[i].name != most || !f->threads[i].ran)
-				continue;
-			findings_take(f, &t->finding.culprit, i);
-			if (f->threads[i].ran > longest)
-				t->thread = i;
-			longest = MAX(longest, f->threads[i].ran);
-		}
-		t->finding.n = 1;
-		t->finding.sum = t->finding.max = by_name[most];
-		t->finding.percent = percent(by_name[most], all);
-		t->finding.begin = f->begin;
-		t->finding.end = f->end;
-		t->weight = 0.02 * (double)by_name[most] / FINDINGS_MS;
+	if (!f->n_names || !is_much(f, f->names[most].ran, all))
+		return 0;
+	ran = f->names[most].ran;
+	if (findings_tally(f, FINDING_USAGE, most, FINDINGS_NONE, &t) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->n_threads; i++) {
+		if (f->threads[i].name != most || !f->threads[i].ran)
+			continue;
+		findings_take(f, &t->finding.culprit, i);
+		if (f->threads[i].ran > longest)
+			t->thread = i;
+		longest = MAX(longest, f->threads[i].ran);
 	}
-	free(by_name);
-	return r;
+	t->finding.n = 1;
+	t->finding.sum = t->finding.max = ran;
+	t->finding.percent = percent(ran, all);
+	t->finding.begin = f->begin;
+	t->finding.end = f->end;
+	t->weight = 0.02 * (double)ran / FINDINGS_MS;
+	return 0;
 }
 
 /* ── All of it ── */
+
+#define PEER_MIN (50 * FINDINGS_MS)
+#define HELD_OFTEN 3
+#define HELD_LONG (100 * FINDINGS_MS)
 
 /* What is too little, or explained by another finding, weighs nothing. */
 static void weigh(const struct findings *f, struct tally *t)
 {
 	struct finding *g = &t->finding;
+	bool is_own = is_recorder(f, t->culprit) ||
+		      (t->culprit == FINDINGS_NONE && is_recorder(f, t->victim));
 
-	if (is_recorder(f, t->culprit) && g->kind != FINDING_CRASH && g->kind != FINDING_OOM)
-		t->weight = 0;
 	switch (g->kind) {
 	case FINDING_CPU:
 		if (!g->n || t->weight < 10)
 			t->weight = 0;
 		g->percent = percent(t->overlap, g->sum);
 		break;
+	case FINDING_PEER:
+		if (g->sum < PEER_MIN)
+			t->weight = 0;
+		/* fall through */
 	case FINDING_SLEEP:
 		g->percent = percent(t->overlap, g->sum);
+		break;
+	case FINDING_HELD:
+		/* Once, it can have been the hypervisor. */
+		if (g->n >= HELD_OFTEN || g->max >= HELD_LONG)
+			t->weight = (double)g->sum / FINDINGS_MS;
 		break;
 	case FINDING_BLOCKED:
 		weigh_blocked(f, t);
@@ -348,22 +370,24 @@ static void weigh(const struct findings *f, struct tally *t)
 			t->weight = (double)g->sum / FINDINGS_MS;
 		break;
 	case FINDING_FORKS:
-		if (g->n < FORKS)
+		if (g->n < FORKS || (g->end - g->begin) / g->n > FORKS_APART)
 			t->weight = 0;
 		break;
 	default:
 		break;
 	}
-	g->weight = t->weight;
+	g->weight = is_own && g->kind != FINDING_CRASH && g->kind != FINDING_OOM ? 0 : t->weight;
 }
 
 int findings_judge(struct findings *f)
 {
 	int r;
 
-	for (size_t i = 0; i < f->n_threads; i++)
+	for (size_t i = 0; i < f->n_threads; i++) {
+		f->names[f->threads[i].name].ran += f->threads[i].ran;
 		if (is_recorder_name(f->threads[i].comm))
 			f->recorder_ran += f->threads[i].ran;
+	}
 	r = findings_judge_stretches(f);
 	for (size_t i = 0; r >= 0 && i < f->n_forks; i++)
 		r = judge_fork(f, &f->forks[i]);

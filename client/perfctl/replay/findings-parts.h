@@ -18,13 +18,16 @@ struct finding_thread {
 	uint32_t name;		     /* index into names */
 	uint64_t ran;		     /* in all */
 	uint64_t burst, burst_begin; /* since it slept last; 0: it has not run since */
+	uint32_t last_cpu;	     /* on which it ran; UINT32_MAX: unknown */
 	uint32_t parent;	     /* thread that began it; FINDINGS_NONE: unknown */
-	bool exited;
-	uint64_t reclaims; /* since then it frees memory; 0: it does not */
+	uint32_t stopper;	     /* thread that sent it SIGSTOP last; FINDINGS_NONE: unknown */
+	uint64_t exited;	     /* when; 0: it has not */
+	uint64_t reclaims;	     /* since then it frees memory; 0: it does not */
 };
 
 struct finding_name {
 	char comm[LATENCY_COMM_SIZE];
+	uint64_t ran; /* all its threads, from findings_judge() on */
 };
 
 /* A thread ran on a CPU. */
@@ -39,11 +42,14 @@ struct finding_cpu {
 };
 
 enum stretch_kind {
-	STRETCH_WAIT,	 /* for a CPU, after a wakeup */
-	STRETCH_BURST,	 /* running, from one sleep to the next */
-	STRETCH_SLEEP,	 /* in state S */
-	STRETCH_BLOCKED, /* in state D */
-	STRETCH_RECLAIM, /* freeing memory */
+	STRETCH_WAIT,	   /* for a CPU, after a wakeup */
+	STRETCH_PREEMPTED, /* for a CPU, when another thread had got it */
+	STRETCH_BURST,	   /* running, from one sleep to the next */
+	STRETCH_SLEEP,	   /* in state S */
+	STRETCH_ASLEEP,	   /* the same, at the end */
+	STRETCH_BLOCKED,   /* in state D */
+	STRETCH_STOPPED,   /* in state T */
+	STRETCH_RECLAIM,   /* freeing memory */
 };
 
 /* Something that a thread did, from begin to end. */
@@ -51,8 +57,11 @@ struct stretch {
 	uint64_t begin, end;
 	uint64_t ns;		/* of a burst: only while it ran */
 	uint32_t thread, waker; /* waker: FINDINGS_NONE: unknown */
-	uint32_t cpu;
-	enum stretch_kind kind;
+	uint32_t cpu,
+		cpu_before; /* of its end; on which the thread had run before; UINT32_MAX: unknown */
+	uint8_t kind;	    /* enum stretch_kind */
+	bool is_open;	    /* it had not ended by the last record */
+	bool knows_disks;   /* all requests since its beginning are recorded */
 };
 
 struct finding_sample {
@@ -77,8 +86,17 @@ struct finding_request {
 	uint32_t device; /* index into devices */
 	uint32_t name;
 	uint32_t tid;
-	uint64_t ns;
+	uint64_t begin, end;
 };
+
+/* A time in which a disk had requests, and how long such times were before it. */
+struct disk_time {
+	uint64_t begin, end, before;
+};
+
+/* The kind of a row that is not told by itself: victim was blocked while a disk had requests. */
+#define TALLY_ON_DISK FINDING_KINDS
+#define TALLY_KINDS (FINDING_KINDS + 1)
 
 /* What is alike is one row: same kind, and same names of culprit and victim. */
 struct tally {
@@ -100,6 +118,7 @@ struct findings {
 	size_t n_cpus;
 	struct stretch *stretches;
 	size_t n_stretches;
+	uint32_t *in_time; /* stretches, each thread's and kind's in order of time */
 	struct finding_sample *samples;
 	size_t n_samples;
 	struct finding_fork *forks;
@@ -108,6 +127,8 @@ struct findings {
 	size_t n_signals;
 	struct finding_request *requests;
 	size_t n_requests;
+	struct disk_time *disk_times; /* in order of time, apart from each other */
+	size_t n_disk_times;
 	char (*devices)[32];
 	size_t n_devices; /* at most FINDINGS_DEVICES; others are not told */
 
@@ -118,7 +139,7 @@ struct findings {
 	uint64_t looks;
 	struct tally *tallies;
 	size_t n_tallies;
-	struct keytable tally_of[FINDING_KINDS];
+	struct keytable tally_of[TALLY_KINDS];
 	struct finding *result;
 };
 
@@ -132,6 +153,30 @@ uint64_t findings_ran_for(struct findings *f, uint32_t thread, uint64_t begin, u
 /* Where the thread was, by its samples; NULL: there are none. */
 const struct flame_node *findings_where(const struct findings *f, uint32_t thread, uint64_t begin,
 					uint64_t end);
+
+/* Orders what findings_at() and findings_on_disk() look at. -ENOMEM. */
+int findings_index(struct findings *f);
+/* The thread's stretch of that kind around a time; NULL: none. */
+const struct stretch *findings_at(const struct findings *f, uint32_t thread, enum stretch_kind kind,
+				  uint64_t time);
+/* The thread's stretches of that kind, which is not the first, from the shortest on: their number. begin: of the
+ * earliest. */
+size_t findings_group(const struct findings *f, uint32_t thread, enum stretch_kind kind,
+		      const struct stretch **ret, uint64_t *ret_begin);
+/* ns from begin to end in which a disk had requests. */
+uint64_t findings_on_disk(const struct findings *f, uint64_t begin, uint64_t end);
+
+/* ── findings-causes.c: who is behind a sleep ── */
+
+/* Whether the waker of this sleep did it, rather than an interrupt that came while it ran. */
+bool findings_is_deliberate(struct findings *f, const struct stretch *s);
+/* Whether this sleep was a wait for the end of the waker, which is of another process. */
+bool findings_awaits_end(const struct findings *f, const struct stretch *s);
+/* The thread for which the waker itself waited, most of that time; else the waker. */
+uint32_t findings_root(struct findings *f, const struct stretch *s);
+/* The thread that ran longest on the CPU meanwhile, and (ret_all) how long all did; FINDINGS_NONE: none. */
+uint32_t findings_longest_on(struct findings *f, const struct stretch *s, uint32_t cpu,
+			     uint64_t *ret_ns, uint64_t *ret_all);
 
 /* ── findings-judge.c ── */
 
@@ -150,6 +195,7 @@ void findings_take(const struct findings *f, struct finding_party *p, uint32_t t
 void findings_take_tid(const struct findings *f, struct finding_party *p, uint32_t thread);
 void findings_count(struct tally *t, const struct stretch *s, uint64_t ns);
 uint32_t findings_process(const struct finding_thread *t);
+bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b);
 /* Kernel threads do what others have left to them: that they wait hurts nobody at once. They have no mark of
  * their own in records. */
 bool findings_serves_others(const char *comm);

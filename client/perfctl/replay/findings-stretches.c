@@ -5,6 +5,7 @@
  * What a thread does is judged by what the same thread does mostly: a server that answers in 50 µs and once
  * runs for 300 ms stands out, and a compiler that always runs does not.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "client/perfctl/replay/findings-parts.h"
@@ -14,33 +15,6 @@
 #define OUTLIER_OF 10
 
 /* ── Waiting for a CPU ── */
-
-/* The threads that ran while one waited: so many at most. */
-struct wait {
-	const struct stretch *s;
-	struct part {
-		uint32_t thread;
-		uint64_t ns;
-	} parts[16];
-	size_t n;
-};
-
-static int add_part(void *arg, uint32_t thread, uint64_t ns)
-{
-	struct wait *w = arg;
-	size_t i = 0;
-
-	if (thread == w->s->thread)
-		return 0;
-	while (i < w->n && w->parts[i].thread != thread)
-		i++;
-	if (i == ARRAY_SIZE(w->parts))
-		return 0;
-	if (i == w->n)
-		w->parts[w->n++] = (struct part){ .thread = thread };
-	w->parts[i].ns += ns;
-	return 0;
-}
 
 /* A thread that runs all the time loses nothing but throughput by a wait. */
 static double how_it_hurts(const struct findings *f, const struct finding_thread *t)
@@ -52,28 +26,51 @@ static double how_it_hurts(const struct findings *f, const struct finding_thread
 	return idle > 0 ? idle * idle : 0;
 }
 
+/* Nobody had the CPU for most of the time: neither that on which it ran then, nor that on which it had run. */
+static int judge_held(struct findings *f, const struct stretch *s)
+{
+	bool is_guess = s->is_open && s->kind == STRETCH_WAIT; /* the CPU for which it waits */
+	struct tally *t;
+
+	if (s->ns < FINDINGS_OUTLIER || s->cpu_before == UINT32_MAX || is_guess || !f->looks ||
+	    findings_serves_others(f->threads[s->thread].comm))
+		return 0;
+	if (findings_tally(f, FINDING_HELD, FINDINGS_NONE, f->threads[s->thread].name, &t) < 0)
+		return -ENOMEM;
+	findings_take(f, &t->finding.victim, s->thread);
+	findings_count(t, s, s->ns);
+	return 0;
+}
+
 /* The one that ran longest is to blame: of each wait there is one row at most. */
 static int judge_wait(struct findings *f, const struct stretch *s)
 {
 	const struct finding_thread *victim = &f->threads[s->thread];
-	const struct part *most = NULL;
-	struct wait w = { .s = s };
+	uint64_t ns, all, ns_before, all_before;
+	uint32_t most = findings_longest_on(f, s, s->cpu, &ns, &all);
+	uint32_t before = findings_longest_on(f, s, s->cpu_before, &ns_before, &all_before);
 	struct tally *t;
 
-	findings_who_ran(f, s->cpu, s->begin, s->end, add_part, &w);
-	for (size_t i = 0; i < w.n; i++)
-		if (!most || w.parts[i].ns > most->ns)
-			most = &w.parts[i];
-	if (!most)
+	if (MAX(all, all_before) < s->ns / 2)
+		return judge_held(f, s);
+	/* An idle CPU may have taken it over. */
+	if (ns_before > ns) {
+		most = before;
+		ns = ns_before;
+	}
+	if (most == FINDINGS_NONE)
 		return 0;
-	if (findings_tally(f, FINDING_CPU, f->threads[most->thread].name, victim->name, &t) < 0)
+	/* Where the wait has not ended the CPU is a guess; and who takes turns with others takes nothing away. */
+	if ((s->kind == STRETCH_PREEMPTED || s->is_open) && ns < s->ns / 5 * 4)
+		return 0;
+	if (findings_tally(f, FINDING_CPU, f->threads[most].name, victim->name, &t) < 0)
 		return -ENOMEM;
-	findings_take(f, &t->finding.culprit, most->thread);
+	findings_take(f, &t->finding.culprit, most);
 	findings_take(f, &t->finding.victim, s->thread);
-	t->overlap += most->ns;
-	t->weight += how_it_hurts(f, victim) * (double)most->ns / FINDINGS_MS;
+	t->overlap += ns;
+	t->weight += how_it_hurts(f, victim) * (double)ns / FINDINGS_MS;
 	if (s->ns > t->finding.max)
-		t->thread = most->thread;
+		t->thread = most;
 	findings_count(t, s, s->ns);
 	return 0;
 }
@@ -97,23 +94,44 @@ static int judge_burst(struct findings *f, const struct stretch *s, uint64_t usu
 	return 0;
 }
 
-static int judge_sleep(struct findings *f, const struct stretch *s, uint64_t usual)
+/* kind: FINDING_SLEEP or FINDING_PEER. share: of the time, that it spent in such sleeps. usual 0: unknown. */
+static int judge_sleep(struct findings *f, enum finding_kind kind, const struct stretch *s,
+		       uint64_t usual, double share)
 {
+	uint32_t culprit = findings_root(f, s);
 	struct tally *t;
 
-	if (findings_tally(f, FINDING_SLEEP, f->threads[s->waker].name, f->threads[s->thread].name,
-			   &t) < 0)
+	if (findings_tally(f, kind, f->threads[culprit].name, f->threads[s->thread].name, &t) < 0)
 		return -ENOMEM;
-	findings_take_tid(f, &t->finding.culprit, s->waker);
+	findings_take_tid(f, &t->finding.culprit, culprit);
 	findings_take_tid(f, &t->finding.victim, s->thread);
-	t->overlap += findings_ran_for(f, s->waker, s->begin, s->end);
+	t->overlap += findings_ran_for(f, culprit, s->begin, s->end);
 	if (s->ns > t->finding.max) {
-		t->thread = s->waker;
+		t->thread = culprit;
 		t->finding.usual = usual;
+		t->finding.is_blocked = s->kind == STRETCH_BLOCKED;
+		t->finding.through = (struct finding_party){};
+		if (culprit != s->waker)
+			findings_take_tid(f, &t->finding.through, s->waker);
 	}
 	findings_count(t, s, s->ns);
 	/* It may as well have had nothing to do. */
-	t->weight += 0.7 * (double)s->ns / FINDINGS_MS;
+	t->weight += 0.7 * (1 - share) * (1 - share) * (double)s->ns / FINDINGS_MS;
+	return 0;
+}
+
+/* It can have waited for another machine, or for a timer that somebody set. */
+static int judge_alone(struct findings *f, const struct stretch *s, uint64_t usual, double share)
+{
+	struct tally *t;
+
+	if (findings_tally(f, FINDING_ALONE, FINDINGS_NONE, f->threads[s->thread].name, &t) < 0)
+		return -ENOMEM;
+	findings_take_tid(f, &t->finding.victim, s->thread);
+	if (s->ns > t->finding.max)
+		t->finding.usual = usual;
+	findings_count(t, s, s->ns);
+	t->weight += 0.2 * (1 - share) * (1 - share) * (double)s->ns / FINDINGS_MS;
 	return 0;
 }
 
@@ -138,40 +156,132 @@ static uint32_t usual_waker(const struct stretch *all, size_t n)
 	return 2 * own > n ? most : FINDINGS_NONE;
 }
 
-static bool is_told(const struct findings *f, const struct stretch *s, uint32_t usual)
+static bool has_waker(const struct stretch *s)
 {
-	const struct finding_thread *t = &f->threads[s->thread], *waker;
-
-	if (s->kind == STRETCH_BURST)
-		return true;
-	if (s->waker == FINDINGS_NONE || s->waker == s->thread)
-		return false;
-	waker = &f->threads[s->waker];
-	return findings_process(t) == findings_process(waker) || s->waker == usual;
+	return s->waker != FINDINGS_NONE && s->waker != s->thread;
 }
 
-/* all: of one thread and kind, the shortest first. */
-static int judge_outliers(struct findings *f, const struct stretch *all, size_t n)
-{
-	uint64_t usual = all[n / 2].ns;
-	uint32_t waker = usual_waker(all, n);
-	int r = 0;
+/* Outliers of one thread and kind. */
+struct outliers {
+	const struct stretch *all; /* the shortest first */
+	size_t n;
+	uint64_t usual;	      /* the median */
+	uint32_t usual_waker; /* or FINDINGS_NONE */
+	struct outlier {
+		const struct stretch *s;
+		uint64_t usual; /* ns; the median that it stands out from */
+		enum finding_kind kind;
+	} * told;
+	size_t n_told;
+	uint64_t idle; /* ns, of all that no thread of its process ended */
+};
 
+/* Of those that this name has ended: a client that sleeps between its requests waits for no answer then.
+ * 0: these are too few. */
+static uint64_t usual_by_waker(const struct findings *f, const struct outliers *o,
+			       const struct stretch *s)
+{
+	uint32_t name = f->threads[s->waker].name;
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < o->n; i++)
+		n += o->all[i].waker != FINDINGS_NONE && f->threads[o->all[i].waker].name == name;
 	if (n < OUTLIER_OF)
 		return 0;
-	for (size_t i = n; r >= 0 && i-- > 0;) {
-		const struct stretch *s = &all[i];
+	for (size_t i = 0; i < o->n; i++)
+		if (o->all[i].waker != FINDINGS_NONE && f->threads[o->all[i].waker].name == name &&
+		    at++ == n / 2)
+			return MAX(o->all[i].ns, 1U);
+	return 0;
+}
 
-		if (s->ns < FINDINGS_OUTLIER || s->ns / OUTLIER_TIMES < usual)
+/* FINDING_KINDS: it is none. */
+static enum finding_kind kind_of(struct findings *f, const struct stretch *s, bool is_usual)
+{
+	if (s->kind == STRETCH_BURST)
+		return FINDING_BURST;
+	if (s->waker == FINDINGS_NONE)
+		return findings_serves_others(f->threads[s->thread].comm) ? FINDING_KINDS
+									  : FINDING_ALONE;
+	if (s->waker == s->thread)
+		return FINDING_KINDS;
+	if (findings_same_process(f, s->thread, s->waker))
+		return FINDING_SLEEP;
+	if (findings_serves_others(f->threads[s->waker].comm))
+		return FINDING_KINDS;
+	return is_usual || (!findings_awaits_end(f, s) && findings_is_deliberate(f, s))
+		       ? FINDING_PEER
+		       : FINDING_KINDS;
+}
+
+static int tell(struct findings *f, struct outliers *o, const struct stretch *s, uint64_t usual)
+{
+	enum finding_kind kind = kind_of(f, s, s->waker == o->usual_waker);
+
+	if (kind != FINDING_BURST && kind != FINDING_SLEEP)
+		o->idle += s->ns;
+	if (kind == FINDING_KINDS)
+		return 0;
+	if (!GROW(o->told, o->n_told))
+		return -ENOMEM;
+	o->told[o->n_told++] = (struct outlier){ s, usual, kind };
+	return 0;
+}
+
+/* So many are compared with those of their waker. */
+#define LOOKED_AT 64
+
+static int find_outliers(struct findings *f, struct outliers *o)
+{
+	size_t looks = LOOKED_AT;
+	int r = 0;
+
+	for (size_t i = o->n; r >= 0 && i-- > 0 && o->all[i].ns >= FINDINGS_OUTLIER;) {
+		const struct stretch *s = &o->all[i];
+		uint64_t least = s->ns / OUTLIER_TIMES, usual = o->usual;
+
+		if (least < usual && s->kind == STRETCH_SLEEP && has_waker(s) && looks) {
+			usual = usual_by_waker(f, o, s) ?: usual;
+			looks--;
+		}
+		if (least >= usual)
+			r = tell(f, o, s, usual);
+		else if (s->kind == STRETCH_BURST || !looks)
 			break;
-		if (!is_told(f, s, waker))
-			continue;
-		r = s->kind == STRETCH_BURST ? judge_burst(f, s, usual) : judge_sleep(f, s, usual);
 	}
 	return r;
 }
 
-/* ── Blocked, and freeing memory ── */
+/* A thread without work sleeps as one does that waits. Who does hardly anything else has none. */
+#define IDLE 0.9
+
+static int judge_outliers(struct findings *f, const struct stretch *all, size_t n)
+{
+	struct outliers o = {
+		.all = all, .n = n, .usual = all[n / 2].ns, .usual_waker = usual_waker(all, n)
+	};
+	double idle;
+	int r = n < OUTLIER_OF ? 0 : find_outliers(f, &o);
+
+	idle = (double)o.idle / (double)MAX(f->end - f->begin, 1);
+	for (size_t i = 0; r >= 0 && i < o.n_told; i++) {
+		const struct outlier *one = &o.told[i];
+		double share = one->kind == FINDING_PEER || one->kind == FINDING_ALONE ? idle : 0;
+
+		if (share > IDLE)
+			continue;
+		if (one->kind == FINDING_BURST)
+			r = judge_burst(f, one->s, one->usual);
+		else if (one->kind == FINDING_ALONE)
+			r = judge_alone(f, one->s, one->usual, share);
+		else
+			r = judge_sleep(f, one->kind, one->s, one->usual, share);
+	}
+	free(o.told);
+	return r;
+}
+
+/* ── Blocked, stopped, and freeing memory ── */
 
 static int judge_sum(struct findings *f, enum finding_kind kind, const struct stretch *s)
 {
@@ -184,25 +294,102 @@ static int judge_sum(struct findings *f, enum finding_kind kind, const struct st
 	return 0;
 }
 
+#define VFORK_LONG (100 * FINDINGS_MS)
+
+/* While a disk had requests, an interrupt ends it, as far as one can tell. */
+static int judge_blocked(struct findings *f, const struct stretch *s)
+{
+	bool on_disk = findings_on_disk(f, s->begin, s->end) > s->ns / 2;
+
+	/* Each vfork() blocks until the child is another program, which is no finding. */
+	bool is_vfork = has_waker(s) && f->threads[s->waker].parent == s->thread;
+
+	if (s->ns < VFORK_LONG && is_vfork)
+		return 0;
+	if (!s->knows_disks && f->n_requests > 0)
+		return 0;
+	if (s->ns >= FINDINGS_OUTLIER && has_waker(s) && !on_disk) {
+		if (findings_same_process(f, s->thread, s->waker) && s->knows_disks)
+			return judge_sleep(f, FINDING_SLEEP, s, 0, 0);
+		if (!findings_same_process(f, s->thread, s->waker) && findings_is_deliberate(f, s))
+			return judge_sleep(f, FINDING_PEER, s, 0, 0);
+	}
+	return judge_sum(f, on_disk ? TALLY_ON_DISK : FINDING_BLOCKED, s);
+}
+
+/* Who sent SIGSTOP; where that is not recorded, who let it go on. */
+static int judge_stop(struct findings *f, const struct stretch *s)
+{
+	const struct finding_thread *own = &f->threads[s->thread];
+	uint32_t stopper = own->stopper;
+	uint32_t culprit = stopper != FINDINGS_NONE ? stopper : s->waker;
+	uint32_t name = culprit != FINDINGS_NONE ? f->threads[culprit].name : FINDINGS_NONE;
+	struct tally *t;
+
+	/* Its other threads stop with it; and who presses Ctrl-Z knows. */
+	if (findings_process(own) != own->tid || stopper == s->thread)
+		return 0;
+	if (findings_tally(f, FINDING_STOPPED, name, f->threads[s->thread].name, &t) < 0)
+		return -ENOMEM;
+	if (culprit != FINDINGS_NONE)
+		findings_take(f, &t->finding.culprit, culprit);
+	findings_take(f, &t->finding.victim, s->thread);
+	t->finding.number = stopper != FINDINGS_NONE ? SIGSTOP : 0;
+	findings_count(t, s, s->ns);
+	t->weight += (double)s->ns / FINDINGS_MS;
+	return 0;
+}
+
+/* It sleeps for so long now, and did otherwise for as long before. */
+#define HANG_MIN (1000 * FINDINGS_MS)
+
+static int judge_asleep(struct findings *f, const struct stretch *s)
+{
+	const struct stretch *before;
+	uint64_t begin;
+	size_t n = findings_group(f, s->thread, STRETCH_SLEEP, &before, &begin);
+	struct tally *t;
+
+	if (n < OUTLIER_OF || s->ns < HANG_MIN || s->begin - begin < HANG_MIN ||
+	    s->ns / OUTLIER_TIMES < before[n - 1].ns ||
+	    findings_serves_others(f->threads[s->thread].comm))
+		return 0;
+	if (findings_tally(f, FINDING_HANG, FINDINGS_NONE, f->threads[s->thread].name, &t) < 0)
+		return -ENOMEM;
+	findings_take_tid(f, &t->finding.victim, s->thread);
+	t->finding.usual = MAX(t->finding.usual, before[n - 1].ns);
+	findings_count(t, s, s->ns);
+	/* It may have nothing to do, at last. */
+	t->weight += 0.05 * (double)s->ns / FINDINGS_MS;
+	return 0;
+}
+
+static int judge_one(struct findings *f, const struct stretch *s)
+{
+	switch (s->kind) {
+	case STRETCH_ASLEEP:
+		return judge_asleep(f, s);
+	case STRETCH_WAIT:
+	case STRETCH_PREEMPTED:
+		return judge_wait(f, s);
+	case STRETCH_BLOCKED:
+		return judge_blocked(f, s);
+	case STRETCH_STOPPED:
+		return judge_stop(f, s);
+	default:
+		return judge_sum(f, FINDING_MEMORY, s);
+	}
+}
+
 static int judge_group(struct findings *f, const struct stretch *all, size_t n)
 {
 	int r = 0;
 
-	switch (all->kind) {
-	case STRETCH_BURST:
-	case STRETCH_SLEEP:
+	if (all->kind == STRETCH_BURST || all->kind == STRETCH_SLEEP)
 		return judge_outliers(f, all, n);
-	case STRETCH_WAIT:
-		for (size_t i = 0; i < n && r >= 0; i++)
-			r = judge_wait(f, &all[i]);
-		return r;
-	default:
-		for (size_t i = 0; i < n && r >= 0; i++)
-			r = judge_sum(
-				f, all->kind == STRETCH_RECLAIM ? FINDING_MEMORY : FINDING_BLOCKED,
-				&all[i]);
-		return r;
-	}
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = judge_one(f, &all[i]);
+	return r;
 }
 
 static int by_thread(const void *left, const void *right)
@@ -218,10 +405,11 @@ static int by_thread(const void *left, const void *right)
 
 int findings_judge_stretches(struct findings *f)
 {
-	int r = 0;
+	int r;
 
 	if (f->n_stretches)
 		qsort(f->stretches, f->n_stretches, sizeof(*f->stretches), by_thread);
+	r = findings_index(f);
 	for (size_t i = 0, next; r >= 0 && i < f->n_stretches; i = next) {
 		for (next = i; next < f->n_stretches; next++)
 			if (f->stretches[next].thread != f->stretches[i].thread ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What threads did in a time: who ran on a CPU, and in which function. */
+/* What threads did in a time: who ran on a CPU, and in which function; who slept; and whether disks were busy. */
 #include <string.h>
 
 #include "client/perfctl/replay/findings-parts.h"
@@ -154,4 +154,138 @@ const struct flame_node *findings_where(const struct findings *f, uint32_t threa
 		best = places[i].node;
 	}
 	return best;
+}
+
+/* ── Stretches ── */
+
+static int in_time(const void *left, const void *right, void *arg)
+{
+	const struct stretch *all = arg, *l = &all[*(const uint32_t *)left],
+			     *r = &all[*(const uint32_t *)right];
+
+	if (l->thread != r->thread)
+		return l->thread < r->thread ? -1 : 1;
+	if (l->kind != r->kind)
+		return l->kind < r->kind ? -1 : 1;
+	return l->begin < r->begin ? -1 : l->begin > r->begin;
+}
+
+/* Whether it comes behind the time of that thread and kind. */
+static bool is_behind(const struct stretch *s, uint32_t thread, enum stretch_kind kind,
+		      uint64_t time)
+{
+	if (s->thread != thread)
+		return s->thread > thread;
+	return s->kind != kind ? s->kind > kind : s->begin > time;
+}
+
+/* The first one that is behind, in `in_time`. */
+static size_t first_behind(const struct findings *f, uint32_t thread, enum stretch_kind kind,
+			   uint64_t time)
+{
+	size_t low = 0, high = f->n_stretches;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_behind(&f->stretches[f->in_time[middle]], thread, kind, time))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+const struct stretch *findings_at(const struct findings *f, uint32_t thread, enum stretch_kind kind,
+				  uint64_t time)
+{
+	size_t i = first_behind(f, thread, kind, time);
+	const struct stretch *s = i ? &f->stretches[f->in_time[i - 1]] : NULL;
+
+	return s && s->thread == thread && s->kind == kind && s->end >= time ? s : NULL;
+}
+
+/* Both orders have them at the same places. */
+size_t findings_group(const struct findings *f, uint32_t thread, enum stretch_kind kind,
+		      const struct stretch **ret, uint64_t *ret_begin)
+{
+	size_t end = first_behind(f, thread, kind, UINT64_MAX);
+	size_t begin = first_behind(f, thread, kind - 1, UINT64_MAX);
+
+	*ret = &f->stretches[begin];
+	if (begin < end)
+		*ret_begin = f->stretches[f->in_time[begin]].begin;
+	return end - begin;
+}
+
+/* ── Disks ── */
+
+static int by_begin(const void *left, const void *right)
+{
+	const struct disk_time *l = left, *r = right;
+
+	return l->begin < r->begin ? -1 : l->begin > r->begin;
+}
+
+static int index_disks(struct findings *f)
+{
+	struct disk_time *all = calloc(f->n_requests + 1, sizeof(*all));
+	size_t n = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n_requests; i++)
+		all[i] = (struct disk_time){ f->requests[i].begin, f->requests[i].end, 0 };
+	if (f->n_requests)
+		qsort(all, f->n_requests, sizeof(*all), by_begin);
+	for (size_t i = 0; i < f->n_requests; i++) {
+		struct disk_time *last = n ? &all[n - 1] : NULL, one = all[i];
+
+		if (last && one.begin <= last->end) {
+			last->end = MAX(last->end, one.end);
+			continue;
+		}
+		one.before = last ? last->before + last->end - last->begin : 0;
+		all[n++] = one;
+	}
+	f->disk_times = all;
+	f->n_disk_times = n;
+	return 0;
+}
+
+/* ns before `time` in which a disk had requests. */
+static uint64_t on_disk_until(const struct findings *f, uint64_t time)
+{
+	size_t low = 0, high = f->n_disk_times;
+	const struct disk_time *d;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->disk_times[middle].begin >= time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (!low)
+		return 0;
+	d = &f->disk_times[low - 1];
+	return d->before + MIN(d->end, time) - d->begin;
+}
+
+uint64_t findings_on_disk(const struct findings *f, uint64_t begin, uint64_t end)
+{
+	return on_disk_until(f, end) - on_disk_until(f, begin);
+}
+
+int findings_index(struct findings *f)
+{
+	f->in_time = calloc(f->n_stretches + 1, sizeof(*f->in_time));
+	if (!f->in_time || index_disks(f) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n_stretches; i++)
+		f->in_time[i] = (uint32_t)i;
+	if (f->n_stretches)
+		qsort_r(f->in_time, f->n_stretches, sizeof(*f->in_time), in_time, f->stretches);
+	return 0;
 }

@@ -2,6 +2,7 @@
 /* Findings: takes facts. */
 #include "client/perfctl/replay/findings.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "client/perfctl/replay/findings-parts.h"
@@ -18,7 +19,7 @@ void findings_free(struct findings *f)
 		return;
 	for (size_t i = 0; i < f->n_cpus; i++)
 		free(f->cpus[i].runs);
-	for (size_t i = 0; i < FINDING_KINDS; i++)
+	for (size_t i = 0; i < TALLY_KINDS; i++)
 		keytable_done(&f->tally_of[i]);
 	keytable_done(&f->by_tid);
 	hash_done(&f->name_hash);
@@ -26,6 +27,8 @@ void findings_free(struct findings *f)
 	free(f->names);
 	free(f->cpus);
 	free(f->stretches);
+	free(f->in_time);
+	free(f->disk_times);
 	free(f->samples);
 	free(f->forks);
 	free(f->signals);
@@ -73,7 +76,12 @@ static int add_thread(struct findings *f, uint32_t tid, uint32_t *ret)
 	    keytable_set(&f->by_tid, tid, (uint32_t)f->n_threads) < 0)
 		return -ENOMEM;
 	f->threads[f->n_threads] = (struct finding_thread){
-		.tid = tid, .pid = UINT32_MAX, .name = name, .parent = FINDINGS_NONE
+		.tid = tid,
+		.pid = UINT32_MAX,
+		.name = name,
+		.last_cpu = UINT32_MAX,
+		.parent = FINDINGS_NONE,
+		.stopper = FINDINGS_NONE,
 	};
 	*ret = (uint32_t)f->n_threads++;
 	return 0;
@@ -157,6 +165,9 @@ int findings_ran(void *arg, const struct latency_run *run)
 	t = &f->threads[thread];
 	if (!t->burst)
 		t->burst_begin = run->begin;
+	t->last_cpu = run->cpu;
+	if (run->exits && !t->exited)
+		t->exited = MAX(run->end, 1U);
 	t->burst += run->end - run->begin;
 	t->ran += run->end - run->begin;
 	return run->sleeps ? end_burst(f, thread, run->end) : 0;
@@ -188,11 +199,13 @@ static int device_of(struct findings *f, const char *label, uint32_t *ret)
 
 static int add_request(struct findings *f, const struct latency_interval *one)
 {
-	struct finding_request q = { .ns = one->end - one->begin, .tid = one->who.tid };
+	struct finding_request q = { .begin = one->begin, .end = one->end, .tid = one->who.tid };
 	size_t n = strlen(one->label);
 
 	/* "8:0 write device"; the other one of a request is "… queue" */
 	if (n < 7 || strcmp(one->label + n - 7, " device") != 0)
+		return 0;
+	if (one->is_open) /* it is as likely that the record of its end is missing */
 		return 0;
 	if (device_of(f, one->label, &q.device) < 0 || name_of(f, one->who.comm, &q.name) < 0 ||
 	    !GROW(f->requests, f->n_requests))
@@ -201,17 +214,33 @@ static int add_request(struct findings *f, const struct latency_interval *one)
 	return 0;
 }
 
+/* Who takes turns with a few others waits for a shorter time. */
+#define SHORTEST_PREEMPTION (3 * FINDINGS_OUTLIER)
+
 /* Which kind of stretch an interval is; false: none. */
-static bool is_stretch(enum latency_kind kind, const struct latency_interval *one,
-		       enum stretch_kind *ret)
+static bool is_stretch(enum latency_kind kind, const struct latency_interval *one, uint8_t *ret)
 {
+	uint64_t ns = one->end - one->begin;
+
 	if (kind == LATENCY_WAKEUPS) {
-		*ret = STRETCH_WAIT;
-		return strcmp(one->label, "preempted") != 0 &&
-		       one->end - one->begin >= SHORTEST_WAIT;
+		*ret = strcmp(one->label, "preempted") ? STRETCH_WAIT : STRETCH_PREEMPTED;
+		return ns >= (*ret == STRETCH_WAIT ? SHORTEST_WAIT : SHORTEST_PREEMPTION);
 	}
-	*ret = !strcmp(one->label, "D") ? STRETCH_BLOCKED : STRETCH_SLEEP;
-	return kind == LATENCY_OFF_CPU && (*ret == STRETCH_BLOCKED || !strcmp(one->label, "S"));
+	if (kind != LATENCY_OFF_CPU)
+		return false;
+	switch (*one->label) {
+	case 'S':
+		*ret = one->is_open ? STRETCH_ASLEEP : STRETCH_SLEEP;
+		return true;
+	case 'D':
+		*ret = STRETCH_BLOCKED;
+		return true;
+	case 'T':
+		*ret = STRETCH_STOPPED;
+		return ns >= FINDINGS_OUTLIER;
+	default:
+		return false;
+	}
 }
 
 /* It may have another name since, and be known by that. */
@@ -228,7 +257,12 @@ static int find_waker(struct findings *f, const struct latency_who *who, uint32_
 int findings_ended(void *arg, enum latency_kind kind, const struct latency_interval *one)
 {
 	struct stretch s = {
-		.begin = one->begin, .end = one->end, .cpu = one->cpu, .waker = FINDINGS_NONE
+		.begin = one->begin,
+		.end = one->end,
+		.cpu = one->cpu,
+		.waker = FINDINGS_NONE,
+		.is_open = one->is_open,
+		.knows_disks = one->knows_disks,
 	};
 	struct findings *f = arg;
 
@@ -237,13 +271,20 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 	if (!is_stretch(kind, one, &s.kind))
 		return 0;
 	/* Sleep ends with the wakeup; what follows is a wait for a CPU. */
-	if (kind == LATENCY_OFF_CPU && one->woken > one->begin && one->woken < one->end)
+	if (kind == LATENCY_OFF_CPU && one->woken > one->begin && one->woken < one->end) {
 		s.end = one->woken;
+		s.is_open = false;
+		if (s.kind == STRETCH_ASLEEP)
+			s.kind = STRETCH_SLEEP;
+	}
 	s.ns = s.end - s.begin;
 	if (thread_of(f, one->who.tid, one->pid, one->who.comm, &s.thread) < 0)
 		return -ENOMEM;
 	if (one->was_woken && one->waker.tid && find_waker(f, &one->waker, &s.waker) < 0)
 		return -ENOMEM;
+	s.cpu_before = f->threads[s.thread].last_cpu;
+	if (s.is_open)
+		s.cpu = s.cpu_before;
 	return add_stretch(f, &s);
 }
 
@@ -274,14 +315,13 @@ int findings_fork(struct findings *f, const struct latency_now *now,
 	return 0;
 }
 
-int findings_exit(struct findings *f, const struct latency_now *now _unused_,
-		  const struct latency_who *who)
+int findings_exit(struct findings *f, const struct latency_now *now, const struct latency_who *who)
 {
 	uint32_t thread;
 
 	if (find(f, who, &thread) < 0)
 		return -ENOMEM;
-	f->threads[thread].exited = true;
+	f->threads[thread].exited = MAX(now->time, 1U);
 	return 0;
 }
 
@@ -298,6 +338,18 @@ static int add_signal(struct findings *f, const struct latency_now *now,
 	return 0;
 }
 
+/* from: the target itself, if it was the terminal. */
+static int note_stopper(struct findings *f, const struct latency_who *from,
+			const struct latency_who *target)
+{
+	uint32_t thread, sender;
+
+	if (find(f, target, &thread) < 0 || find(f, from, &sender) < 0)
+		return -ENOMEM;
+	f->threads[thread].stopper = sender;
+	return 0;
+}
+
 int findings_signal(struct findings *f, const struct latency_now *now,
 		    const struct latency_who *target, int number, int code)
 {
@@ -305,6 +357,8 @@ int findings_signal(struct findings *f, const struct latency_now *now,
 	/* si_code is above 0 for a fault, and for what the kernel sends. */
 	bool is_sent = code <= 0 && now->who.tid != target->tid;
 
+	if (number == SIGSTOP || number == SIGTSTP)
+		return note_stopper(f, is_sent ? &now->who : target, target);
 	return add_signal(f, now, target, is_sent ? &now->who : NULL, &s);
 }
 

@@ -5,7 +5,7 @@
  * as calls, and knows neither files nor output.
  *
  * A finding names who did it and who had to wait, how often and how long. They are ordered by the time
- * that they cost others. Memory grows with the records: 24 bytes for each switch, 40 for each sleep.
+ * that they cost others. Memory grows with the records: 24 bytes for each switch, 104 for each sleep.
  */
 #pragma once
 
@@ -17,6 +17,11 @@ enum finding_kind {
 	FINDING_CPU,	 /* victim waited for a CPU on which culprit ran */
 	FINDING_BURST,	 /* culprit ran, which otherwise sleeps soon */
 	FINDING_SLEEP,	 /* victim slept, which is otherwise woken soon, until culprit woke it */
+	FINDING_PEER,	 /* the same, where culprit is of another process */
+	FINDING_ALONE,	 /* victim slept, which is otherwise woken soon, and no thread woke it */
+	FINDING_STOPPED, /* victim was stopped; culprit sent the signal, or let it go on (number 0) */
+	FINDING_HANG,	 /* victim slept at the end, and never so long before; usual: the longest */
+	FINDING_HELD,	 /* victim was ready to run, its CPU idle, and it did not run */
 	FINDING_DISK,	 /* culprit made most requests to `device`; victim was blocked */
 	FINDING_BLOCKED, /* victim was blocked; by what is not recorded */
 	FINDING_MEMORY,	 /* victim had to free memory before it got some */
@@ -33,6 +38,8 @@ struct finding_party {
 struct finding {
 	enum finding_kind kind;
 	struct finding_party culprit, victim;
+	/* Who woke victim, but had to wait for culprit itself; comm NULL: culprit did. */
+	struct finding_party through;
 	uint64_t n;	   /* how often */
 	uint64_t max, sum; /* ns */
 	uint64_t usual;	   /* ns; the median of the same thread; 0: unknown */
@@ -40,6 +47,8 @@ struct finding {
 		end;	  /* the longest; of a crash the moment, of forks the first and the last */
 	unsigned percent; /* of the time for which the culprit ran; of requests; of all CPU time */
 	int number;	  /* signal */
+	bool is_open;	  /* the longest had not ended by the last record */
+	bool is_blocked;  /* it was in state D */
 	const char *device;
 	/* Where culprit was, then: the innermost function that most samples have; NULL: no samples, or not
 	 * one of the first hundred. */

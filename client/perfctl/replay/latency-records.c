@@ -47,6 +47,8 @@ static const struct known known[] = {
 	{ "oom:mark_victim", FACT_VICTIM, { "pid" } },
 	{ "vmscan:mm_vmscan_direct_reclaim_begin", FACT_RECLAIM, { "order" } },
 	{ "vmscan:mm_vmscan_direct_reclaim_end", FACT_RECLAIMED, { "nr_reclaimed" } },
+	{ "vmscan:mm_vmscan_memcg_reclaim_begin", FACT_RECLAIM, { "order" } },
+	{ "vmscan:mm_vmscan_memcg_reclaim_end", FACT_RECLAIMED, { "nr_reclaimed" } },
 };
 
 static const char enters[] = "syscalls:sys_enter_", exits[] = "syscalls:sys_exit_";
@@ -453,7 +455,17 @@ int latency_records_add(struct latency_records *r, struct latency *l,
 
 int latency_records_finish(struct latency_records *r, struct latency *l)
 {
-	return latency_finish(l, r->end) < 0 ? -ENOMEM : 0;
+	static const enum latency_kind of_threads[] = { LATENCY_OFF_CPU, LATENCY_WAKEUPS };
+	uint64_t end = r->end;
+
+	/* Where events were copied one after another, the wakeups of one end later than the switches of another. */
+	for (size_t i = 0; i < ARRAY_SIZE(of_threads); i++) {
+		const struct trace_history *h = &r->histories[of_threads[i]];
+
+		if (h->known && h->to > h->from)
+			end = MIN(end, h->to);
+	}
+	return latency_finish(l, end) < 0 ? -ENOMEM : 0;
 }
 
 int latency_records_read(struct latency_records *r, const struct selection *window,

@@ -151,6 +151,7 @@ static int tell_run(struct latency *l, const struct latency_cpu *c, const struct
 		.cpu = now->cpu,
 		.who = *prev,
 		.sleeps = prev_state & STATE_SLEEPS,
+		.exits = prev_state & STATE_EXITED,
 	};
 	uint32_t i;
 
@@ -162,6 +163,20 @@ static int tell_run(struct latency *l, const struct latency_cpu *c, const struct
 	return l->o.watcher->ran(l->o.watcher->arg, &run);
 }
 
+/* Where all switches are known to be there, what a CPU's first one ends has run from the beginning on. */
+static void note_first(const struct latency *l, struct latency_cpu *c,
+		       const struct latency_now *now, uint32_t prev)
+{
+	uint64_t from = l->o.complete[LATENCY_OFF_CPU];
+
+	if (c->known || lost_switches(l) || !from || from > now->time)
+		return;
+	c->known = true;
+	c->lost = 0;
+	c->tid = prev;
+	c->since = from;
+}
+
 int latency_switch(struct latency *l, const struct latency_now *now, uint64_t prev_state,
 		   const struct latency_who *prev, const struct latency_who *next)
 {
@@ -170,6 +185,7 @@ int latency_switch(struct latency *l, const struct latency_now *now, uint64_t pr
 
 	if (!c)
 		return now->cpu < AGGREGATE_CPUS ? -ENOMEM : 0;
+	note_first(l, c, now, prev->tid);
 	r = check_running(l, now, prev->tid);
 	if (r >= 0 && prev->tid)
 		r = tell_run(l, c, now, prev_state, prev);

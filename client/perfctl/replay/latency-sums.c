@@ -72,6 +72,8 @@ static struct latency_interval describe(const struct latency *l, const struct be
 		.was_woken = about->waker,
 		.woken = about->woken,
 		.chain = b->chain,
+		.knows_disks = latency_has(l, LATENCY_BLOCK) && !l->counts[LATENCY_BLOCK].lost &&
+			       b->time >= l->o.complete[LATENCY_BLOCK],
 	};
 
 	if (about->waker)
@@ -123,7 +125,10 @@ static bool is_wanted(const struct latency *l, uint32_t thread, uint32_t tid, ui
 
 static int tell(const struct latency *l, enum latency_kind kind, const struct latency_interval *one)
 {
-	return l->o.watcher ? l->o.watcher->ended(l->o.watcher->arg, kind, one) : 0;
+	/* Who woke it is not known then. */
+	bool is_old = kind == LATENCY_OFF_CPU && one->begin < l->o.complete[LATENCY_WAKEUPS];
+
+	return l->o.watcher && !is_old ? l->o.watcher->ended(l->o.watcher->arg, kind, one) : 0;
 }
 
 static int add(struct latency *l, enum latency_kind kind, const struct latency_interval *one,

@@ -42,6 +42,7 @@ struct latency_now {
 struct latency_interval {
 	uint64_t begin, end; /* ns */
 	bool is_open;	     /* it had not ended by the last record, which is `end` then */
+	bool knows_disks;    /* all block requests since its beginning are recorded */
 	uint32_t cpu;	     /* of its end; UINT32_MAX: unknown */
 	struct latency_who who;
 	uint32_t pid;	   /* of who; its tid if the process is unknown */
@@ -94,6 +95,7 @@ struct latency_run {
 	uint32_t cpu, pid;   /* pid: as in latency_interval */
 	struct latency_who who;
 	bool sleeps; /* behind it; else it could have run on */
+	bool exits;  /* it has ended */
 };
 
 /* Is told each one in turn; returns 0 or -ENOMEM. */

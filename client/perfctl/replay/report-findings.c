@@ -112,11 +112,50 @@ static void burst(FILE *f, const struct finding *g)
 
 static void sleeping(FILE *f, const struct finding *g)
 {
+	fprintf(f, "%s let %s wait%s for up to %s, %s, %s in all; it ran %u%% of that time",
+		party_words(&g->culprit).s, party_words(&g->victim).s,
+		g->is_blocked ? " (state D)" : "", time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s, g->percent);
+	if (g->through.comm)
+		fprintf(f, "; %s, which woke it, had waited for %s itself",
+			party_words(&g->through).s, comm_words(&g->culprit).s);
+	if (g->usual)
+		fprintf(f, "; mostly %s sleeps %s", comm_words(&g->victim).s,
+			time_words(g->usual).s);
+}
+
+static void alone(FILE *f, const struct finding *g)
+{
 	fprintf(f,
-		"%s let %s wait for up to %s, %s, %s in all; it ran %u%% of that time; mostly that "
-		"sleeps %s",
-		party_words(&g->culprit).s, party_words(&g->victim).s, time_words(g->max).s,
-		count_words(g->n).s, time_words(g->sum).s, g->percent, time_words(g->usual).s);
+		"%s slept for up to %s, %s, %s in all, until a timer, a device or the network woke it; mostly "
+		"it sleeps %s",
+		party_words(&g->victim).s, time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s, time_words(g->usual).s);
+}
+
+static void hang(FILE *f, const struct finding *g)
+{
+	fprintf(f, "%s sleeps for %s now", party_words(&g->victim).s, time_words(g->max).s);
+	if (g->n > 1)
+		fprintf(f, " (%" PRIu64 " threads)", g->n);
+	fprintf(f, "; before it slept %s at most", time_words(g->usual).s);
+}
+
+static void stopped(FILE *f, const struct finding *g)
+{
+	fprintf(f, "%s was stopped for up to %s, %s, %s in all", party_words(&g->victim).s,
+		time_words(g->max).s, count_words(g->n).s, time_words(g->sum).s);
+	if (g->culprit.comm)
+		fprintf(f, g->number ? ", by %s" : "; %s let it go on", party_words(&g->culprit).s);
+}
+
+static void held(FILE *f, const struct finding *g)
+{
+	fprintf(f,
+		"%s was ready to run and did not, though its CPU was idle: up to %s, %s, %s in all (a CPU "
+		"quota of its cgroup, or a hypervisor)",
+		party_words(&g->victim).s, time_words(g->max).s, count_words(g->n).s,
+		time_words(g->sum).s);
 }
 
 static void disk(FILE *f, const struct finding *g)
@@ -165,6 +204,11 @@ static const struct {
 	[FINDING_CPU] = { "cpu", cpu },
 	[FINDING_BURST] = { "burst", burst },
 	[FINDING_SLEEP] = { "sleep", sleeping },
+	[FINDING_PEER] = { "peer", sleeping },
+	[FINDING_ALONE] = { "alone", alone },
+	[FINDING_HANG] = { "hang", hang },
+	[FINDING_STOPPED] = { "stopped", stopped },
+	[FINDING_HELD] = { "held", held },
 	[FINDING_DISK] = { "disk", disk },
 	[FINDING_BLOCKED] = { "blocked", blocked },
 	[FINDING_MEMORY] = { "memory", memory },
@@ -209,6 +253,8 @@ void report_finding_text(FILE *f, const struct finding *g, size_t number, uint64
 
 	fprintf(f, "%2zu. ", number);
 	kinds[g->kind].say(f, g);
+	if (g->is_open && g->kind != FINDING_HANG)
+		fputs(" (it had not ended)", f);
 	print_where(f, g);
 	if (g->kind != FINDING_USAGE)
 		fprintf(f, " (%s %" PRIu64 ".%06" PRIu64 ", %s before the end)",
@@ -291,6 +337,7 @@ void report_finding_json(struct json *j, const struct finding *g)
 	json_string(j, "kind", kinds[g->kind].key);
 	party_json(j, "culprit", &g->culprit);
 	party_json(j, "victim", &g->victim);
+	party_json(j, "through", &g->through);
 	json_unsigned(j, "count", g->n);
 	json_unsigned(j, "max_ns", g->max);
 	json_unsigned(j, "sum_ns", g->sum);
@@ -298,6 +345,10 @@ void report_finding_json(struct json *j, const struct finding *g)
 		json_unsigned(j, "usual_ns", g->usual);
 	json_unsigned(j, "begin", g->begin);
 	json_unsigned(j, "end", g->end);
+	if (g->is_open)
+		json_bool(j, "is_open", true);
+	if (g->is_blocked)
+		json_bool(j, "is_blocked", true);
 	if (g->number)
 		json_string(j, "signal", signal_words(g->number).s);
 	if (g->device)
