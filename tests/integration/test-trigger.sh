@@ -161,6 +161,11 @@ armed e/storm 3
 start_collector "$collected"
 calls $((CHUNK * $(length 40 600)))
 all_saved e/storm 3
+# While something is saved, the next firings save nothing; then each of these does.
+for _ in 1 2; do
+	calls $CHUNK
+	all_saved e/storm 3
+done
 # Before its buffers overflow: looking at all the files takes a while.
 perfctl pause e/returns e/switches >/dev/null
 fired=$(trigger_field e/storm fired)
@@ -246,6 +251,11 @@ perfctl trigger add l/elsewhere --on sched:sched_switch --hold-off 10ms slow >/d
 start_collector "$late"
 FIRST=$((FIRST + MADE)) MADE=0
 calls $((CHUNK * $(length 100 4000)))
+saved_thrice() {
+	calls $CHUNK
+	[ "$(files "$late" | wc -l)" -ge 3 ]
+}
+wait_until 20 saved_thrice || true
 perfctl pause l/elsewhere >/dev/null
 all_saved l/elsewhere 1
 end_collector
