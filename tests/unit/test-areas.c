@@ -413,13 +413,15 @@ START_TEST(untraced)
 		ck_assert_uint_eq(first.header.untraced, 0);
 	free(first.bytes);
 
-	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0);
-	usleep(3000);
-	ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0); /* which is nothing new */
-	ck_assert_int_eq(areas_pause(&areas, EVENT, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0);
+		usleep(3000);
+		ck_assert_int_eq(areas_pause(&areas, EVENT, 1), 0); /* which is nothing new */
+		ck_assert_int_eq(areas_pause(&areas, EVENT, 0), 0);
+	}
 	second = take(0);
 	gap = first.header.resumed - first.header.stopped;
-	ck_assert_uint_ge(second.header.untraced * 1000000ULL, gap + 3000000 * (_i + 1ULL));
+	ck_assert_uint_ge(second.header.untraced * 1000000ULL, gap + 3000000 * (_i + 2ULL));
 	ck_assert_uint_le(second.header.untraced * 1000000ULL,
 			  second.header.stopped - second.header.began + 999999);
 	free(second.bytes);

@@ -152,11 +152,11 @@ uint32_t findings_longest_on(struct findings *f, const struct stretch *s, uint32
 	return thread;
 }
 
-/* Each step's waker was woken before it woke: so no step comes back. */
+/* Each step's waker was woken before it woke, so no step comes back, unless in a file that somebody made up. */
 uint32_t findings_root(struct findings *f, const struct stretch *s)
 {
 	uint32_t root = s->waker, other;
-	uint64_t until = s->end, ns, all;
+	uint64_t ns, all;
 
 	for (int step = 0; step < STEPS && f->looks; step++) {
 		const struct stretch *w = waited_in(f, root, s);
@@ -171,10 +171,9 @@ uint32_t findings_root(struct findings *f, const struct stretch *s)
 		other = w->waker;
 		/* Of another process it may have been an interrupt; and that wait is told by itself. */
 		if (other == FINDINGS_NONE || other == root || other == s->thread ||
-		    w->end > until || !findings_same_process(f, root, other))
+		    !findings_same_process(f, root, other))
 			break;
 		root = other;
-		until = w->end;
 	}
 	return root;
 }
