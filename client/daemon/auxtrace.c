@@ -39,7 +39,7 @@ _public_ int perfpersist_auxtrace(struct perfpersist *p, uint64_t id, uint32_t i
 		req->body.auxtrace =
 			(struct pp_msg_auxtrace_request){ .which.id = id, .first = index };
 	r = call(p, r, req, &a);
-	if (r >= 0)
+	if (r >= 0 && info)
 		r = read_header(p, a.fd, &header);
 	if (r < 0)
 		return r;

@@ -121,7 +121,8 @@ static void be_urgent(int priority)
 		fail("SCHED_FIFO");
 }
 
-static void hog(void)
+/* sc-hog, which computes and sleeps so long, is on our CPU. */
+static pid_t begin_hog(uint64_t computes, uint64_t sleeps)
 {
 	pid_t child;
 
@@ -130,10 +131,17 @@ static void hog(void)
 	if (child == 0) {
 		call_me("sc-hog");
 		be_urgent(10);
-		for (; now() < until; sleep_ms(220))
-			spin(30);
+		for (; now() < until; sleep_ms(sleeps))
+			spin(computes);
 		exit(0);
 	}
+	return child;
+}
+
+static void hog(void)
+{
+	pid_t child = begin_hog(30, 220);
+
 	call_me("sc-loop");
 	/* Nothing else on the machine delays it. */
 	if (setpriority(PRIO_PROCESS, 0, -20) < 0)
@@ -145,17 +153,8 @@ static void hog(void)
 
 static void preempted(void)
 {
-	pid_t child;
+	pid_t child = begin_hog(100, 150);
 
-	on_first_cpu();
-	child = fork();
-	if (child == 0) {
-		call_me("sc-hog");
-		be_urgent(10);
-		for (; now() < until; sleep_ms(150))
-			spin(100);
-		exit(0);
-	}
 	call_me("sc-calc");
 	while (now() < until)
 		spin(1);

@@ -163,6 +163,26 @@ START_TEST(watched_from_the_beginning)
 }
 END_TEST
 
+/* Switches are known until 150, and calls until 180: so long lasts what has not ended. */
+START_TEST(each_until_its_end)
+{
+	const struct latency_watcher watcher = { tell_run, tell_end, NULL };
+
+	teardown();
+	options.watcher = &watcher;
+	options.until[LATENCY_OFF_CPU] = options.until[LATENCY_WAKEUPS] = 150;
+	options.until[LATENCY_SYSCALLS] = 180;
+	begin();
+	told[0] = '\0';
+	switches(90, 0, 0, 0, 7);
+	calls(95, 7, "read");
+	switches(100, 0, 7, S, 8);
+	wakes(160, 8, 7);
+	expect(LATENCY_SYSCALLS, 200, "before 0 open 1 missing 0");
+	ck_assert_str_eq(told, "ran t7 90-100; ran t8 100-150+; read t7 95-180+; S t7 100-150+; ");
+}
+END_TEST
+
 START_TEST(sleeps)
 {
 	const struct latency_sums *s = latency_sums(l, LATENCY_OFF_CPU);
@@ -591,6 +611,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, watched);
 	tcase_add_test(t, watched_from_the_beginning);
+	tcase_add_test(t, each_until_its_end);
 	tcase_add_test(t, sleeps);
 	tcase_add_test(t, waits);
 	tcase_add_test(t, preemption_is_off_cpu);

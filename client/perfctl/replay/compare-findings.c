@@ -86,13 +86,12 @@ struct judge {
 	size_t n;
 };
 
-/* Others are told by what a comparison counts: crashes, processes begun, CPU time. */
-static bool is_wait(enum finding_kind kind)
+/* Others are told by what a comparison counts: crashes, processes begun, CPU time; and what hangs is known at the end
+ * alone. */
+static bool is_compared(enum finding_kind kind)
 {
-	return kind == FINDING_CPU || kind == FINDING_BURST || kind == FINDING_SLEEP ||
-	       kind == FINDING_PEER || kind == FINDING_ALONE || kind == FINDING_STOPPED ||
-	       kind == FINDING_HELD || kind == FINDING_DISK || kind == FINDING_BLOCKED ||
-	       kind == FINDING_MEMORY;
+	return kind != FINDING_CRASH && kind != FINDING_OOM && kind != FINDING_FORKS &&
+	       kind != FINDING_USAGE && kind != FINDING_HANG;
 }
 
 static bool is_same(const struct finding_party *a, const struct finding_party *b)
@@ -150,11 +149,11 @@ static void tell(struct compare_findings *f, const struct judge *j)
 	double noise[FINDING_KINDS];
 
 	for (enum finding_kind kind = 0; kind < FINDING_KINDS; kind++)
-		noise[kind] = is_wait(kind) ? noise_of(j, kind) : 0;
+		noise[kind] = is_compared(kind) ? noise_of(j, kind) : 0;
 	for (size_t i = 0; i < moment->n; i++) {
 		const struct finding *g = &moment->all[i];
 
-		if (is_wait(g->kind) && (double)g->sum > MARGIN * noise[g->kind] &&
+		if (is_compared(g->kind) && (double)g->sum > MARGIN * noise[g->kind] &&
 		    is_alone(j, j->n - 1, g))
 			f->told[f->n_told++] = g;
 	}

@@ -300,7 +300,7 @@ static int judge_sum(struct findings *f, enum finding_kind kind, const struct st
 static int judge_blocked(struct findings *f, const struct stretch *s)
 {
 	bool on_disk = findings_on_disk(f, s->begin, s->end) > s->ns / 2;
-
+	bool is_own = has_waker(s) && findings_same_process(f, s->thread, s->waker);
 	/* Each vfork() blocks until the child is another program, which is no finding. */
 	bool is_vfork = has_waker(s) && f->threads[s->waker].parent == s->thread;
 
@@ -309,9 +309,9 @@ static int judge_blocked(struct findings *f, const struct stretch *s)
 	if (!s->knows_disks && f->n_requests > 0)
 		return 0;
 	if (s->ns >= FINDINGS_OUTLIER && has_waker(s) && !on_disk) {
-		if (findings_same_process(f, s->thread, s->waker) && s->knows_disks)
+		if (is_own && s->knows_disks)
 			return judge_sleep(f, FINDING_SLEEP, s, 0, 0);
-		if (!findings_same_process(f, s->thread, s->waker) && findings_is_deliberate(f, s))
+		if (!is_own && findings_is_deliberate(f, s))
 			return judge_sleep(f, FINDING_PEER, s, 0, 0);
 	}
 	return judge_sum(f, on_disk ? TALLY_ON_DISK : FINDING_BLOCKED, s);

@@ -121,7 +121,8 @@ int latency_end(struct latency *l, enum latency_kind kind, struct begin *b,
 /* An end without a beginning, or (missing) a beginning without an end. */
 void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu,
 		   bool missing);
-/* At the end. */
+/* At the end, which is this kind's if that is earlier. */
+uint64_t latency_until(const struct latency *l, enum latency_kind kind, uint64_t end);
 int latency_still_open(struct latency *l, enum latency_kind kind, const struct begin *b,
 		       uint64_t end, const struct latency_about *about);
 int latency_sort(struct latency *l, enum latency_kind kind);

@@ -431,6 +431,11 @@ int latency_records_start(struct latency_records *r, const struct selection *cho
 	/* Both records of a handler are on one CPU. */
 	for (unsigned kind = 0; kind < LATENCY_IRQ; kind++)
 		options->complete[kind] = r->histories[kind].from;
+	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
+		const struct trace_history *h = &r->histories[kind];
+
+		options->until[kind] = h->known && h->to > h->from ? h->to : 0;
+	}
 	options->has_wakeups = r->recorded & BIT(FACT_WAKEUP);
 	r->wanted = facts_wanted(options->kinds);
 	if (r->findings)
@@ -455,17 +460,7 @@ int latency_records_add(struct latency_records *r, struct latency *l,
 
 int latency_records_finish(struct latency_records *r, struct latency *l)
 {
-	static const enum latency_kind of_threads[] = { LATENCY_OFF_CPU, LATENCY_WAKEUPS };
-	uint64_t end = r->end;
-
-	/* Where events were copied one after another, the wakeups of one end later than the switches of another. */
-	for (size_t i = 0; i < ARRAY_SIZE(of_threads); i++) {
-		const struct trace_history *h = &r->histories[of_threads[i]];
-
-		if (h->known && h->to > h->from)
-			end = MIN(end, h->to);
-	}
-	return latency_finish(l, end) < 0 ? -ENOMEM : 0;
+	return latency_finish(l, r->end) < 0 ? -ENOMEM : 0;
 }
 
 int latency_records_read(struct latency_records *r, const struct selection *window,

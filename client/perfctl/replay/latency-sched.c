@@ -288,10 +288,11 @@ static int finish_run(struct latency *l, uint32_t cpu, uint64_t end)
 
 int latency_sched_finish(struct latency *l, uint64_t end)
 {
+	uint64_t switches = latency_until(l, LATENCY_OFF_CPU, end);
 	int r = 0;
 
 	for (uint32_t cpu = 0; cpu < l->n_cpus && r >= 0; cpu++)
-		r = finish_run(l, cpu, end);
+		r = finish_run(l, cpu, switches);
 	for (size_t i = 0; i < l->n_threads && r >= 0; i++)
 		r = finish_thread(l, &l->threads[i], end);
 	return r;

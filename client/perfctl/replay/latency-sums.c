@@ -198,12 +198,18 @@ void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread, u
 	s->begun_before += !missing;
 }
 
+uint64_t latency_until(const struct latency *l, enum latency_kind kind, uint64_t end)
+{
+	return l->o.until[kind] ? MIN(l->o.until[kind], end) : end;
+}
+
 int latency_still_open(struct latency *l, enum latency_kind kind, const struct begin *b,
 		       uint64_t end, const struct latency_about *about)
 {
 	struct latency_sums *s = &l->counts[kind].sums;
 	struct latency_interval one;
 
+	end = latency_until(l, kind, end);
 	if (!b->open || !latency_has(l, kind) || end < b->time ||
 	    !is_wanted(l, about->thread, about->who->tid, UINT32_MAX))
 		return 0;

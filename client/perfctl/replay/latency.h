@@ -112,6 +112,9 @@ struct latency_options {
 	bool has_wakeups;
 	/* Intervals that begin before do not count: records of some CPU are missing there. */
 	uint64_t complete[LATENCY_KINDS];
+	/* What has not ended lasts until then, where events were copied one after another. 0: until the last
+	 * record. */
+	uint64_t until[LATENCY_KINDS];
 	/* Which ends count, by thread and CPU; NULL: all. */
 	bool (*wants)(const void *arg, uint32_t pid, uint32_t tid, uint32_t cpu);
 	const void *arg;
