@@ -267,6 +267,10 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(BUILD)/libperfpersist.a -lpthread
 
+# What is recorded does what it says, and no sanitizer's work beside it.
+$(addprefix $(BUILD)/tests/,chained crashing latency-target numbered pairs probe-target report-target scene \
+	sideband-work tasks tp-workload unwound): SAN :=
+
 # The kernel finds callers by their frame pointers.
 $(BUILD)/tests/chained $(BUILD)/tests/scene: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 

@@ -28,7 +28,6 @@ fi
 
 # offered WORD…: the candidates of bash for the last word.
 offered() {
-	# shellcheck disable=SC2016
 	bash -c '
 		. "$0"
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_WORDBREAKS=" =:"

@@ -16,7 +16,6 @@ fail() {
 
 # anchors FILE: as GitHub makes them from the headings
 anchors() {
-	# shellcheck disable=SC2016 # backticks in a pattern
 	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 

@@ -24,7 +24,6 @@ create_calls() {
 # busy_calls: makes calls in the background; their numbers begin at 1.
 busy_calls() {
 	calls 1
-	# shellcheck disable=SC2016 # the other shell's variables
 	spawn sh -c 'n=1; while :; do "$1" $n 1000; n=$((n + 1000)); done' sh "$NUMBERED"
 	busy=$SPAWNED
 }

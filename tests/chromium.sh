@@ -35,7 +35,6 @@ chromium_start() {
 	local target
 	_page_call Target.getTargets
 	target=$(jq -r '[.result.targetInfos[] | select(.type == "page")][0].targetId' <<<"$_page_reply")
-	# shellcheck disable=SC2016 # variables of jq
 	_page_call Target.attachToTarget '{targetId: $t, flatten: true}' --arg t "$target"
 	_page_session=$(jq -r .result.sessionId <<<"$_page_reply")
 	_page_call Page.enable
@@ -75,7 +74,6 @@ _page_call() {
 }
 
 page_ask() {
-	# shellcheck disable=SC2016 # variables of jq
 	_page_call Runtime.evaluate '{expression: $e, awaitPromise: true, returnByValue: true}' --arg e "$1"
 	PAGE_ANSWER=$(jq -r '.result | if has("exceptionDetails")
 		then .exceptionDetails.exception.description | halt_error(1) else .result.value end' <<<"$_page_reply" 2>&1) ||
@@ -92,7 +90,6 @@ _page_is_ready() {
 page_open() {
 	_page_call Page.navigate '{url: "about:blank"}'
 	: >"$SCRATCH/page-said"
-	# shellcheck disable=SC2016 # variables of jq
 	_page_call Page.navigate '{url: $u}' --arg u "file://$1"
 	wait_until 120 _page_is_ready || fail "$1 does not get ready"
 }
@@ -106,9 +103,7 @@ page_press() {
 	local key
 
 	for key in "$@"; do
-		# shellcheck disable=SC2016 # variables of jq
 		_page_call Input.dispatchKeyEvent '{type: "keyDown", key: $k}' --arg k "$key"
-		# shellcheck disable=SC2016
 		_page_call Input.dispatchKeyEvent '{type: "keyUp", key: $k}' --arg k "$key"
 	done
 }

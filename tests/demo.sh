@@ -103,7 +103,6 @@ rising() {
 }
 
 # Known activity: a shell with a unique name runs 40 other programs.
-# shellcheck disable=SC2016
 forks() {
 	demo-sh -c 'i=0; while [ $((i += 1)) -le 40 ]; do (:) & wait; done'
 }
@@ -126,7 +125,7 @@ step "Start the daemon: a broker that may do nothing, and an engine that may"
 write_conf
 start_daemon
 show perfctl ping
-expect_eq "$(sed -n 's/^Uid:\t[0-9]*\t\([0-9]*\)\t.*/\1/p' "/proc/$(broker_pid)/status")" $DAEMON_UID "the broker's uid"
+expect_eq "$(sed -n 's/^Uid:\t[0-9]*\t\([0-9]*\)\t.*/\1/p' "/proc/$(broker_pid)/status")" "$DAEMON_UID" "the broker's uid"
 expect_eq "$(sed -n 's/^CapEff:\t0*//p' "/proc/$(broker_pid)/status")" "" "the broker's capabilities"
 good "the process that listens to strangers is uid $DAEMON_UID, with no capability"
 
@@ -178,7 +177,7 @@ limited=$(stat_of demo/forks limited)
 good "$(records_of demo/forks) records, of demo-sh alone; $limited kept out by the limit"
 
 step "Follow it as that user, give it larger buffers meanwhile, and pause it: none is lost, none is there twice"
-spawn setpriv --reuid=$NOBODY --regid=$NOBODY --groups=$DAEMON_GID \
+spawn setpriv --reuid="$NOBODY" --regid="$NOBODY" --groups="$DAEMON_GID" \
 	"${PERFCTL[@]}" reopen demo/forks -n all -f >"$SCRATCH/followed" 2>"$SCRATCH/told"
 follower=$SPAWNED
 note "nobody, in group $DAEMON_GID\$ perfctl --instance $INSTANCE reopen demo/forks -n all -f &"

@@ -140,7 +140,6 @@ begin_compile() {
 	for ((i = 0; i < SECONDS_EACH * 20; i++)); do
 		printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint f%d(char *s) { return atoi(s) + (int)strlen(s); }\n' $i >"$SCRATCH/compile/$i.c"
 	done
-	# shellcheck disable=SC2016 # these are make's
 	printf 'all: $(patsubst %%.c,%%.o,$(wildcard *.c))\n%%.o: %%.c\n\t@gcc -O2 -c -o $@ $<\n' >"$SCRATCH/compile/Makefile"
 }
 run_compile() {

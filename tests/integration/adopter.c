@@ -333,6 +333,7 @@ static void read_rings(const int *rings, size_t n)
 	work(200000000);
 	printf("%" PRIu64 " %" PRIu64 " %d\n", before, count(e), perfpersist_event_state(e));
 	fflush(stdout);
+	perfpersist_event_free(e);
 }
 
 static void claim(const char *socket, const char *name, bool waits)
@@ -357,6 +358,8 @@ static void claim(const char *socket, const char *name, bool waits)
 	}
 	read_rings(claimed, rings);
 	printf("%zu %zu\n", n, rings);
+	free(claimed);
+	perfpersist_free(p);
 }
 
 static void read_inherited(void)

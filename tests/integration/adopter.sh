@@ -11,7 +11,6 @@ ADOPTER=$BIN/adopter
 started() {
 	local file=$SCRATCH/said
 	: >"$file"
-	# shellcheck disable=SC2016
 	spawn sh -c 'exec "$@" >"$0"' "$file" "$@"
 	wait_until 10 test -s "$file"
 	LINE=$(<"$file")

@@ -39,7 +39,6 @@ HELD_UNTIL=$(awk '{ print $1 }' /proc/uptime)
 SINCE=$(awk '{ print $1 }' /proc/uptime)
 echo >go
 ./ag-crasher -c 'kill -SEGV $$' 2>/dev/null || true
-# shellcheck disable=SC2016 # for that shell
 ./ag-forker -c 'i=0; while [ $i -lt 100 ]; do ./ag-once; i=$((i + 1)); done'
 sleep 0.2
 perfctl pause t/sched t/cpu t/life t/small >/dev/null

@@ -9,7 +9,7 @@
 
 # The module's name there: that of a PMU that perf has a decoder for.
 pmu=${AUX_PMU:-arm_spe_0}
-[ -e /sys/bus/event_source/devices/$pmu/format/bytes ] || skip "there is no PMU of aux-pattern here"
+[ -e "/sys/bus/event_source/devices/$pmu/format/bytes" ] || skip "there is no PMU of aux-pattern here"
 
 # traces: writes a snapshot of all events, and prints of each trace CPU, bytes, first, end.
 traces() {
@@ -39,7 +39,7 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 
 # What perf's decoder of Intel PT is told; it would make nothing of the pattern.
 if [ "$pmu" = intel_pt ]; then
-	perfctl create a/trace -e $pmu// -m 64K >/dev/null
+	perfctl create a/trace -e "$pmu//" -m 64K >/dev/null
 	perfctl create a/switches -e sched:sched_switch -m 4K >/dev/null
 	traces >/dev/null
 	perf report -D -f --no-itrace -i "$SCRATCH/aux.data" >"$SCRATCH/report" 2>&1 || fail "perf report: exit $?"
@@ -59,15 +59,15 @@ fi
 
 # The PMU is on CPU 1 alone, as AUX_CPUS says: sysfs says so, too, or it is secret.
 if [ "${AUX_CPUS-}" = 1 ]; then
-	perfctl create a/trace -e $pmu// -m 64K >"$SCRATCH/created" 2>&1 && status=0 || status=$?
+	perfctl create a/trace -e "$pmu//" -m 64K >"$SCRATCH/created" 2>&1 && status=0 || status=$?
 	case $status in
 	0) said='on CPUs 1, 64K' ;;
 	*) said='does not trace on CPU 0, or its driver' ;;
 	esac
 	expect_match "$(cat "$SCRATCH/created")" "$said" "what create says"
-	[ -e /sys/bus/event_source/devices/$pmu/cpumask ] && expect_eq $status 0 "exit of create"
-	[ $status -eq 0 ] || no_events
-	[ $status -eq 0 ] || perfctl create a/trace -e $pmu// -m 64K -C 1 >/dev/null
+	[ -e "/sys/bus/event_source/devices/$pmu/cpumask" ] && expect_eq "$status" 0 "exit of create"
+	[ "$status" -eq 0 ] || no_events
+	[ "$status" -eq 0 ] || perfctl create a/trace -e "$pmu//" -m 64K -C 1 >/dev/null
 	expect_eq "$(traces a/trace | column 1)" 1 "the CPU that is traced"
 	expect_eq "$(traces a/trace | wc -l)" 1 "traces"
 	perfctl delete a/trace >/dev/null
@@ -78,7 +78,7 @@ fi
 
 # ── made, listed, read, deleted ──────────────────────────────────────────────────────────
 
-expect_match "$(perfctl create a/trace -e $pmu// -m 64K)" "records $pmu// on CPUs 0-1, 64K each" "what create says"
+expect_match "$(perfctl create a/trace -e "$pmu//" -m 64K)" "records $pmu// on CPUs 0-1, 64K each" "what create says"
 expect_match "$(perfctl list)" "a +trace .*$pmu//" "the list"
 expect_eq "$(perfctl show a/trace --json | json_field recorder)" aux "the recorder"
 expect_eq "$(perfctl show a/trace --json | json_field buffer)" 65536 "bytes of an area"
@@ -110,7 +110,7 @@ echo "10 sizes, aux_head in the stream and in the area: $total wraps of CPU 0, e
 # ── perf ─────────────────────────────────────────────────────────────────────────────────
 
 if command -v perf >/dev/null; then
-	perfctl create a/trace -e $pmu// -m 64K >/dev/null
+	perfctl create a/trace -e "$pmu//" -m 64K >/dev/null
 	perfctl create a/switches -e sched:sched_switch >/dev/null
 	traces >/dev/null
 	# With a decoder of this PMU, and with none.
@@ -218,7 +218,7 @@ perfctl resume a/long >/dev/null
 wait_until 30 is_newer || fail "the samples do not go on when the event is resumed"
 perfctl delete a/long >/dev/null
 memory=$(perfctl limits --json | json_field memory | head -n 1)
-perfctl create a/beside -e $pmu//,cpu-clock/aux-sample-size=64/ -m 4M >/dev/null
+perfctl create a/beside -e "$pmu//,cpu-clock/aux-sample-size=64/" -m 4M >/dev/null
 [ $(($(perfctl limits --json | json_field memory | head -n 1) - memory)) -ge $((cpus * 8 << 20)) ] ||
 	fail "rings of samples are not charged"
 perfctl delete a/beside >/dev/null
@@ -245,9 +245,9 @@ if [ "$(printf '6.13\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.13 ]; then
 	echo "resumed and paused by system calls: $at bytes on CPU 0"
 	perfctl delete a/paused >/dev/null
 else
-	perfctl create a/paused -e $pmu/aux-action=start-paused/ >"$SCRATCH/refused" 2>&1 && fail "not refused: start-paused"
+	perfctl create a/paused -e "$pmu/aux-action=start-paused/" >"$SCRATCH/refused" 2>&1 && fail "not refused: start-paused"
 	expect_match "$(cat "$SCRATCH/refused")" "since Linux 6.13" "start-paused"
-	perfctl create a/paused -e $pmu//,cpu-clock/aux-action=pause/ >"$SCRATCH/refused" 2>&1 && fail "not refused: pause"
+	perfctl create a/paused -e "$pmu//,cpu-clock/aux-action=pause/" >"$SCRATCH/refused" 2>&1 && fail "not refused: pause"
 	expect_match "$(cat "$SCRATCH/refused")" "'cpu-clock/aux-action=pause/'.* since Linux 6.13" "pause"
 	echo "SKIP: Linux $(uname -r) cannot pause AUX events"
 fi
@@ -256,7 +256,7 @@ no_events
 # ── when the daemon dies ─────────────────────────────────────────────────────────────────
 
 # A slow trace in a large area: all of it is there.
-perfctl create a/trace -e $pmu/bytes=4096,interval=10000/ -m 16M >/dev/null
+perfctl create a/trace -e "$pmu/bytes=4096,interval=10000/" -m 16M >/dev/null
 wait_until 30 has_wrapped a/trace 4096 20
 for who in kill_daemon kill_broker kill_engine; do
 	before=$(traces a/trace | column 4)
@@ -316,7 +316,7 @@ wait_until 30 has_wrapped a/trace "$((at + 4096))" 1 || fail "it does not go on 
 perfctl delete a/trace >/dev/null
 
 # A trigger stops it.
-perfctl create a/trace -e $pmu/bytes=4096,interval=10000/ -m 1M >/dev/null
+perfctl create a/trace -e "$pmu/bytes=4096,interval=10000/" -m 1M >/dev/null
 expect_ok perfctl trigger add a/stop --on task:task_rename --action pause a/trace
 is_paused() {
 	[ "$(perfctl show a/trace --json | json_field state)" = paused ]
@@ -329,7 +329,7 @@ perfctl delete a/stop a/trace >/dev/null
 
 # ── at boot ──────────────────────────────────────────────────────────────────────────────
 
-perfctl create a/boot -e $pmu// -m 64K --boot >/dev/null
+perfctl create a/boot -e "$pmu//" -m 64K --boot >/dev/null
 id=$(perfctl show a/boot --json | json_field id)
 perfctl reload >/dev/null
 expect_eq "$(perfctl show a/boot --json | json_field id)" "$id" "the id after a reload"
@@ -338,8 +338,8 @@ perfctl delete a/boot >/dev/null
 
 # ── shared, refused, charged ─────────────────────────────────────────────────────────────
 
-perfctl create a/trace -e $pmu// -m 64K >/dev/null
-perfctl create a/second -e $pmu// -m 64K --share >/dev/null
+perfctl create a/trace -e "$pmu//" -m 64K >/dev/null
+perfctl create a/second -e "$pmu//" -m 64K --share >/dev/null
 expect_eq "$(traces a/second | wc -l)" "$cpus" "traces by the second name"
 perfctl delete a/trace >/dev/null
 expect_eq "$(traces a/second | wc -l)" "$cpus" "traces when the first name is gone"
@@ -349,32 +349,32 @@ expect_refusal() {
 	"$@" >"$SCRATCH/refused" 2>&1 && fail "not refused: $*"
 	expect_match "$(cat "$SCRATCH/refused")" "$what" "$*"
 }
-expect_refusal "in use on CPU 0" perfctl create a/third -e $pmu/bytes=8/ --no-share
+expect_refusal "in use on CPU 0" perfctl create a/third -e "$pmu/bytes=8/" --no-share
 expect_eq "$(perfctl list --json | json_field name)" second "events after a refusal"
 perfctl delete a/second >/dev/null
-expect_refusal "'cpu-clock' would have nothing to do beside" perfctl create a/x -e $pmu//,cpu-clock
+expect_refusal "'cpu-clock' would have nothing to do beside" perfctl create a/x -e "$pmu//,cpu-clock"
 expect_refusal "no area to go with" perfctl create a/x -e cpu-clock/aux-sample-size=64/
-expect_refusal "the one that does is not the first" perfctl create a/x -e cpu-clock/aux-sample-size=64/,$pmu//
-expect_refusal "'page-faults/aux-sample-size=64/' cannot be beside" perfctl create a/x -e $pmu//,page-faults/aux-sample-size=64/
-expect_refusal "'ftrace:function/aux-action=pause/' cannot be beside" perfctl create a/x -e $pmu//,ftrace:function/aux-action=pause/
+expect_refusal "the one that does is not the first" perfctl create a/x -e "cpu-clock/aux-sample-size=64/,$pmu//"
+expect_refusal "'page-faults/aux-sample-size=64/' cannot be beside" perfctl create a/x -e "$pmu//,page-faults/aux-sample-size=64/"
+expect_refusal "'ftrace:function/aux-action=pause/' cannot be beside" perfctl create a/x -e "$pmu//,ftrace:function/aux-action=pause/"
 expect_refusal "'sched:sched_switch' stands there twice" perfctl create a/x \
 	-e "$pmu//,sched:sched_switch/aux-sample-size=64/,sched:sched_switch/aux-sample-size=8/"
 expect_refusal "can be several tracepoints" perfctl create a/x -e "$pmu//,sched:*/aux-sample-size=64/"
-expect_refusal "more than the 256 that a CPU" perfctl create a/x -e $pmu//,cpu-clock/aux-sample-size=61440/ -F 5000
-expect_refusal "no counter beside its trace" perfctl create a/x -e $pmu//,sched:sched_switch/aux-sample-size=64/ -F 5
-expect_refusal "takes no filter" perfctl create a/x -e $pmu//,cpu-clock/aux-sample-size=64/ --max-rate 5
-expect_refusal "takes no filter" perfctl create a/x -e $pmu// -F 100
-expect_refusal "less than 65536" perfctl create a/x -e $pmu// -m 32K
-expect_refusal "may not trace.* AuxTraces=" as_user perfctl create u/x -e $pmu//
-perfctl create a/slow -e $pmu// -c 100000 -m 64K >/dev/null
+expect_refusal "more than the 256 that a CPU" perfctl create a/x -e "$pmu//,cpu-clock/aux-sample-size=61440/" -F 5000
+expect_refusal "no counter beside its trace" perfctl create a/x -e "$pmu//,sched:sched_switch/aux-sample-size=64/" -F 5
+expect_refusal "takes no filter" perfctl create a/x -e "$pmu//,cpu-clock/aux-sample-size=64/" --max-rate 5
+expect_refusal "takes no filter" perfctl create a/x -e "$pmu//" -F 100
+expect_refusal "less than 65536" perfctl create a/x -e "$pmu//" -m 32K
+expect_refusal "may not trace.* AuxTraces=" as_user perfctl create u/x -e "$pmu//"
+perfctl create a/slow -e "$pmu//" -c 100000 -m 64K >/dev/null
 expect_eq "$(perfctl show a/slow --json | json_field period)" 100000 "the period"
 perfctl delete a/slow >/dev/null
-expect_refusal "more than the 67108864" perfctl create a/x -e $pmu// -m 128M
-expect_refusal "does not trace it" perfctl create a/x -e $pmu/interval=1/
-expect_refusal "nothing can fire" perfctl trigger add a/x --on $pmu// --action notify
+expect_refusal "more than the 67108864" perfctl create a/x -e "$pmu//" -m 128M
+expect_refusal "does not trace it" perfctl create a/x -e "$pmu/interval=1/"
+expect_refusal "nothing can fire" perfctl trigger add a/x --on "$pmu//" --action notify
 no_events
 memory=$(perfctl limits --json | json_field memory | head -n 1)
-perfctl create a/trace -e $pmu// -m 4M >/dev/null
+perfctl create a/trace -e "$pmu//" -m 4M >/dev/null
 [ $(($(perfctl limits --json | json_field memory | head -n 1) - memory)) -ge $((cpus * 4 << 20)) ] ||
 	fail "AUX areas are not charged"
 expect_refusal "may not" as_user perfctl snapshot a/trace -o -
@@ -383,7 +383,7 @@ perfctl delete a/trace >/dev/null
 stop_daemon
 write_conf "MaxCopies=1M"
 start_daemon
-expect_refusal "could never be copied.* MaxCopies=" perfctl create a/x -e $pmu// -m 1M
+expect_refusal "could never be copied.* MaxCopies=" perfctl create a/x -e "$pmu//" -m 1M
 no_events
 
 # Nothing is left: the module can be unloaded, which the kernel refuses while an event of it exists.

@@ -85,7 +85,6 @@ for event in sched:sched_waking cpu-clock; do
 done
 old_ones_go_on
 
-# shellcheck disable=SC2016
 hide_tracefs='for m in $(findmnt -rno TARGET -t tracefs,debugfs | sort -r); do umount -l "$m"; done'
 tracefs_mounts() {
 	findmnt -rno TARGET -t tracefs | sort || true
@@ -126,7 +125,6 @@ ENGINE=$build/perfpersist-engine
 expect_eq "$(perfctl show old/hot --json | jq -r .reads)" live "what root gets"
 expect_eq "$(as_member perfctl show old/hot --json | jq -r .reads)" copies "what a member gets"
 # perfctl reads the same file.
-# shellcheck disable=SC2016
 show=$(unshare --mount --propagation private bash -c 'mount --bind "$0" /proc/sys/kernel/unprivileged_bpf_disabled
 	exec setpriv --reuid='"$NOBODY"' --regid='"$NOBODY"' --groups='"$DAEMON_GID"' -- "$@"' \
 	"$SCRATCH/zero" "${PERFCTL[@]}" show old/hot)

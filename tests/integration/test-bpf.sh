@@ -50,7 +50,6 @@ same() {
 
 # A process that makes the calls that it is told: "NUMBER HOW-OFTEN" on its stdin.
 mkfifo "$SCRATCH/orders" "$SCRATCH/done"
-# shellcheck disable=SC2016
 spawn sh -c 'exec perl -e "$1" <"$2/orders" >"$2/done"' caller \
 	'$| = 1; while (<STDIN>) { my ($call, $n) = split; syscall($call + 0) for 1 .. $n; print "done\n" }' "$SCRATCH"
 CALLER=$SPAWNED

@@ -24,10 +24,11 @@ EVENTS=(raw_syscalls:sys_enter syscalls:sys_enter_write sched:sched_process_fork
 if full; then
 	EVENTS+=(raw_syscalls:sys_exit syscalls:sys_exit_write syscalls:sys_enter_clone sched:sched_process_exit
 		signal:signal_generate task:task_newtask syscalls:sys_enter_clock_nanosleep kmem:mm_page_alloc
-		sched:sched_switch minor-faults context-switches mmap:vm_unmapped_area)
+		sched:sched_switch minor-faults mmap:vm_unmapped_area)
 fi
-# Some for each recorder, with frames of the kernel, of user space, of both: perf's file cannot tell two of one
-# tracepoint apart, and its breakpoints take no terms.
+# Some for each recorder, with frames of the kernel, of user space, of both. None of them is above: perf's file
+# cannot tell two of one tracepoint apart, the kernel gives two of perf's software events of one kind the same
+# sample (Linux 6.18, do_perf_sw_event()), and perf's breakpoints take no terms.
 SHORTENED=(sched:sched_wakeup_new syscalls:sys_enter_wait4 context-switches "uprobe:$PROGRAM:middle")
 declare -A PERF_NAME=([uprobe:$PROGRAM:inner]=$GROUP:inner$$ [uretprobe:$PROGRAM:inner]=$GROUP:back$$__return
 	[uprobe:$PROGRAM:middle]=$GROUP:middle$$)

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 CPU=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
-LAST= CHANGED=
+LAST="" CHANGED=""
 
 # wait_cpu NS: until the busy process has had so much more CPU time.
 wait_cpu() {

@@ -19,7 +19,6 @@ cp "$BIN/numbered" "$NUMBERED"
 # service OPTION…: as the daemon's user, in the present boot, with the limits SOFT:HARD of descriptors in
 # FILES. SERVICE is its pid.
 service() {
-	# shellcheck disable=SC2016 # the other shell's variables
 	spawn unshare --mount sh -c '
 		mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh \
 		"$BOOT_ID" prlimit --nofile="${FILES:-1024:4096}" \

@@ -22,7 +22,6 @@ esac
 
 # Tools find tracefs at its usual place, even where the machine has not mounted it.
 with_tracefs() {
-	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c \
 		'[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"' sh "$@"
 }
@@ -141,7 +140,6 @@ field() {
 }
 mkfifo "$SCRATCH/go"
 exec {go}<>"$SCRATCH/go" # both ends: to open one waits for the other
-# shellcheck disable=SC2016
 spawn sh -c 'exec "$0" 300 <"$1"' "$BIN/polled-wakeups" "$SCRATCH/go" >"$SCRATCH/tid"
 wait_until 10 test -s "$SCRATCH/tid"
 woken=(-e sched:sched_waking --filter "pid == $(<"$SCRATCH/tid")")

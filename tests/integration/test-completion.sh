@@ -101,7 +101,6 @@ offers "perfctl --instance=$I show web/p" "web/profile"
 offers "perfctl create x --event=task-" "--event=task-clock"
 BREAKS=()
 if unshare --mount true 2>/dev/null; then
-	# shellcheck disable=SC2016
 	WHO=(unshare --mount --propagation private bash -c
 		'[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; "$@"' -)
 	offers "perfctl create x -e sched:sched_swi" "sched_switch"

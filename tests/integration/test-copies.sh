@@ -57,7 +57,6 @@ expect_reads() {
 			expect_match "$OUT" 'read as +copies that the daemon makes' "what $who is shown of $ns/e"
 		fi
 		# A copy is a file with seals, a live ring a BPF map.
-		# shellcheck disable=SC2016
 		expect_ok as "$who" perfctl reopen "$ns/e" -- sh -c 'readlink /proc/self/fd/3'
 		if [ $want = live ]; then
 			expect_match "$OUT" 'anon_inode:bpf-map' "what $who got of $ns/e"

@@ -93,7 +93,6 @@ file=$(perfctl coredump "${CRASHED[0]}" --path)
 
 # What it says, with systemd-coredump's tool and without.
 mkdir "$SCRATCH/tools"
-# shellcheck disable=SC2016
 printf '#!/bin/sh\necho "coredumpctl: $*"\n' >"$SCRATCH/tools/coredumpctl"
 chmod 0755 "$SCRATCH/tools/coredumpctl"
 PATH=$SCRATCH/tools:$PATH expect_ok perfctl coredump

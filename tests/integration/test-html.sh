@@ -197,7 +197,6 @@ expect_ask 'showTab("tab-latency"); latency.draw(); document.querySelectorAll("#
 	[document.querySelectorAll("#latency table")[0].tBodies[0].rows.length,
 	Math.abs(view.range[1] - view.range[0] - data.latencies[0].longest[0].duration) < 2, view.from <= view.range[0]].join()' \
 	"$(jq '.off_cpu.rows | length' "$SCRATCH/off-cpu"),true,true" "a click on the longest"
-# shellcheck disable=SC2016 # the $ is JavaScript's
 expect_ask 'const h = { first: 0, n: 2, from: data.end / 2, to: data.end, cpus: [[0, 0], [1, data.end / 2]], lost: 0, missed: 7,
 	missed_at_least: true, limited: 0 }; data.histories = [h]; coverage.draw(); drawHead(); drawFacts();
 	[$("histories").hidden, coverage.text(h).replace(/[\d.]+\u202fm?s/g, "T"), $("counts").lastChild.textContent].join()' \
@@ -264,7 +263,6 @@ cp "$(command -v bash)" "$SCRATCH/pg-crasher"
 cp "$(command -v bash)" "$SCRATCH/pg-burner"
 chmod 0755 "$SCRATCH"/pg-*
 # A signal of a fault that never came before is always the first line.
-# shellcheck disable=SC2016 # for those shells
 (cd "$SCRATCH" && ulimit -c 0 && perf record -q -a -m 8M -o moment -e cpu-clock/freq=999,call-graph=fp,name=cpu-clock/ \
 	-e signal:signal_generate -- sh -c 'sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; ./pg-burner -c "for ((i = 0; i < 150000; i++)); do :; done"' \
 	2>/dev/null) || true
@@ -337,7 +335,6 @@ for size in "$events 1" "2 300000"; do
 	write_page "$SCRATCH/histories" "$SCRATCH/histories.html"
 	page_open "$SCRATCH/histories.html"
 	n=${size% *}
-	# shellcheck disable=SC2016 # the $ is JavaScript's
 	page_ask 'showTab("tab-counts"); drawCounts(); showTab("tab-flame"); flame.compute(); timeline.draw(); coverage.draw();
 		[data.n, data.histories.length, $("histories").hidden, $("facts").children.length < 80, coverage.sum().join(), faults.join(), data.histories[0].cpus.length].join()'
 	expect_eq "$PAGE_ANSWER" "$n,$n,false,true,$n,false,,${size#* }" "a page of $size histories"

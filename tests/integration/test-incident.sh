@@ -36,7 +36,6 @@ fails() {
 	expect_match "$OUT" "$2" "the message"
 }
 
-# shellcheck disable=SC2016 # jq's
 # found KIND CULPRIT VICTIM CONDITION: the findings since `from` have this one. CULPRIT and VICTIM: a
 # command's name; "": none. $all: ns since then, as a busy machine makes everything longer.
 found() {
@@ -71,8 +70,8 @@ if full; then
 	wait_until 60 grep -q sc-holder hangs || fail "no hang"
 	sleep 3
 	found hang "" sc-waiter '.max_ns > 1e9 and .max_ns < $all and .usual_ns < 100e6'
-	kill $hanging
-	wait $hanging 2>/dev/null || true
+	kill "$hanging"
+	wait "$hanging" 2>/dev/null || true
 	scene convoy
 	for i in 0 1 2 3; do
 		found sleep sc-holder sc-w$i '.count >= 4 and .max_ns > 40e6 and .max_ns < $all and .percent < 60'

@@ -134,7 +134,6 @@ expect_ok "$DEST/usr/sbin/perfpersistd" --check-config --config "$CONF"
 echo "  $(grep -cE '^[A-Z][A-Za-z]+=' "$CONF") keys, all known to the daemon"
 
 echo "the first program of docs/program.md, by its commands"
-# shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/{/^```$/q; /^```/!p}' "$ROOT/docs/program.md" >"$SCRATCH/newest.c"
 compile=$(grep -m1 -E '^    cc .*newest\.c' "$ROOT/docs/program.md" | sed 's/^ *//')
 [ -n "$compile" ] || fail "docs/program.md does not say how to compile"
@@ -187,7 +186,6 @@ wait_until 20 more_records_than 20 default/switches
 unshare --mount true 2>/dev/null || skip "mount namespaces cannot be made here"
 mkdir "$SCRATCH/run"
 as_system() {
-	# shellcheck disable=SC2016
 	unshare --mount --propagation private bash -c '
 		mount --bind "$1" "$0" && mount -t tmpfs none /run && mkdir /run/perfpersist &&
 			mount --bind "$0" /run/perfpersist && shift && exec "$@"' "$SCRATCH/run" "$RUN" \

@@ -26,7 +26,6 @@ beside() {
 }
 
 # Common to both sides: names and labels of rows. bpftrace has keys of two parts.
-# shellcheck disable=SC2016 # variables of jq
 rows='
 	def causes: { "0": "preempted", "1": "woken", "2": "new" };
 	def states: { "0": "R", "1": "S", "2": "D", "256": "R+" };
@@ -95,7 +94,6 @@ compare() {
 
 # A wakeup of a thread that runs is no wait, and a state above 0xff says that the thread did not want
 # to sleep. runqlat.bt takes neither into account.
-# shellcheck disable=SC2016 # variables of bpftrace
 threads='
 	tracepoint:sched:sched_wakeup /strncmp(args->comm, "lt-", 3) == 0 && !@since[args->pid]/ {
 		@since[args->pid] = nsecs; @cause[args->pid] = 1;
@@ -170,7 +168,6 @@ echo mq-deadline >"$SCHEDULER"
 DEVICE=$(lsblk -dno MAJ:MIN "$LOOP" | xargs)
 number=$(((${DEVICE%:*} << 20) + ${DEVICE#*:}))
 # What follows the NUL in rwbs is not defined, so rwbs cannot be a key.
-# shellcheck disable=SC2016 # variables of bpftrace
 requests='
 	tracepoint:block:block_rq_insert /args->dev == '$number'/ { @queued[args->sector] = nsecs; }
 	tracepoint:block:block_rq_issue /args->dev == '$number'/ {

@@ -208,7 +208,6 @@ expect_eq "$(jq '.syscalls.history.from as $c | $c > .first and ([.syscalls.long
 perfctl snapshot t/waking -o waking >/dev/null 2>&1
 for kind in $(length "wakeups irq" "off-cpu wakeups syscalls block irq"); do
 	expect_exit 3 perfctl report -i waking "--$kind"
-	# shellcheck disable=SC2016 # backticks in a pattern
 	line=$(sed -n 's/.*`perfctl \(create .*\)`.*/\1/p' <<<"$OUT")
 	expect_eq "$(wc -l <<<"$OUT")" 1 "lines of the message: $OUT"
 	[ -n "$line" ] || fail "without the line to type: $OUT"

@@ -31,7 +31,6 @@ perfctl reopen t/outlive -- "$BIN/library-calls" fds
 # A helper that reads a line and answers with a line.
 mkfifo "$SCRATCH/to" "$SCRATCH/from"
 converse() {
-	# shellcheck disable=SC2016
 	spawn sh -c 'cd "$0" && exec bin/library-calls "$1" <to >from 2>helper' "$SCRATCH" "$1"
 	exec {to}>"$SCRATCH/to" {from}<"$SCRATCH/from"
 	read -r -t 60 -u "$from" answer || fail "no word of $1: $(<"$SCRATCH/helper")"

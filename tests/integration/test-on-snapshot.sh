@@ -61,7 +61,6 @@ written
 written
 written
 touch "$SPOOL/.hidden.data" "$SPOOL/other"
-# shellcheck disable=SC2016
 command '{ echo "$# $1 $2"; env | grep ^PERFPERSIST_ | sort; cat "$2"; readlink /proc/self/fd/0; } >>"$0.said"'
 # What the caller has of these names is not the command's.
 PERFPERSIST_NUMBER=99 PERFPERSIST_FILE=/etc/passwd expect_ok run_exec --once -- "$SCRATCH/command" first
@@ -116,7 +115,6 @@ echo "nobody else chooses what a command reads"
 
 # ── failures ─────────────────────────────────────────────────────────────────────────────
 
-# shellcheck disable=SC2016
 command '[ "$PERFPERSIST_NUMBER" != 5 ] || exit 7
 [ "$PERFPERSIST_NUMBER" != 6 ] || kill -SEGV $$'
 : >"$CALLED"
@@ -148,7 +146,6 @@ expect_gone() {
 	xargs kill -KILL <"$SCRATCH/pids" || true
 	fail "$1"
 }
-# shellcheck disable=SC2016
 command '[ "$PERFPERSIST_NUMBER" = 8 ] || exit 0
 trap "" TERM
 sleep 600 >/dev/null 2>&1 & echo $! $$ | tr " " "\n" >'"$SCRATCH/pids"'
@@ -161,7 +158,6 @@ expect_match "$OUT" "failed for ${NAMES[8]} .*: it took longer than 1 s, and was
 expect_eq "$(called) / $(marked)" "8 9 / 2 3 4 5 6 7 9" "what ran, and what is done"
 expect_gone "processes outlive the time of their command"
 # What a command that ends leaves behind.
-# shellcheck disable=SC2016
 command 'sleep 600 >/dev/null 2>&1 & echo $! >'"$SCRATCH/pids"
 expect_ok run_exec --once -- "$SCRATCH/command"
 expect_gone "a process outlives its command"
@@ -170,7 +166,6 @@ echo "a command that takes too long is killed, with all of its processes"
 # ── the service ──────────────────────────────────────────────────────────────────────────
 
 # The first one fails again and again; new ones come before it. The third one hangs.
-# shellcheck disable=SC2016
 command '[ "$PERFPERSIST_NUMBER" != 10 ] || exit 1
 [ "$PERFPERSIST_NUMBER" != 12 ] || { echo $$ >'"$SCRATCH/pids"'; exec sleep 600; }'
 : >"$CALLED"

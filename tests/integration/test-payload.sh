@@ -64,7 +64,6 @@ start_daemon
 
 # Those of HOT that this kernel has.
 hot_tracepoints() {
-	# shellcheck disable=SC2016
 	with_tracefs bash -c 'for tp; do
 		[ ! -e "/sys/kernel/tracing/events/${tp/://}/id" ] || echo "$tp"
 	done' bash "${HOT[@]}"
@@ -166,7 +165,6 @@ END {
 
 # Each shape that more than a few tracepoints have: those of the first file minus those of the
 # second.
-# shellcheck disable=SC2016
 shapes='{ k = split($3, words, ","); for (i = 1; i <= k; i++) n[words[i]]++ }
 	END { for (word in n) if (n[word] > few) print word }'
 awk -v few=$FEW "$shapes" "$SCRATCH/fired" | sort >"$SCRATCH/shapes"

@@ -14,7 +14,6 @@ TRACEPOINTS=(raw_syscalls:sys_enter raw_syscalls:sys_exit sched:sched_switch sch
 
 # Tools find tracefs at its usual place, even where the machine has not mounted it.
 with_tracefs() {
-	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c \
 		'[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"' sh "$@"
 }
@@ -259,7 +258,6 @@ decode() {
 }
 
 # One line per packet or ftrace event: its fields as path=value.
-# shellcheck disable=SC2016 # awk's fields
 flatten='
 	function add(text) { line = line " " text }
 	/\{$/ { depth++; name[depth] = $1

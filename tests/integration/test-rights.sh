@@ -296,7 +296,6 @@ echo "probes and breakpoints, and user stacks: by root, by the group, by all, as
 # them.
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
 for socket in engine dumper; do
-	# shellcheck disable=SC2016
 	expect_ok as_daemon perl -MSocket -e '
 		socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die;
 		connect($s, sockaddr_un($ARGV[0])) or die;

@@ -105,7 +105,6 @@ create() {
 }
 # Fires so many events, by a process on that CPU.
 adjust() {
-	# shellcheck disable=SC2016
 	taskset -c "$cpu" bash -c 'for ((i = 0; i < $1; i++)); do echo "$2" >/proc/self/oom_score_adj; done' bash "$1" $score
 }
 names=()

@@ -21,7 +21,6 @@ SPOOL=$SCRATCH/spool
 mkdir "$SPOOL"
 
 # Prints each entry as it was sent, and an empty line.
-# shellcheck disable=SC2016
 spawn perl -MSocket -e '
 	$| = 1;
 	umask(0);

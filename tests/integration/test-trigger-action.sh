@@ -256,6 +256,7 @@ if full; then
 	# More than a second later, so at once.
 	"$MARK"
 	wait_until 20 told 'n/tell has fired \(number 9, CPU [^)]+\)\.' 1
+	sleep 0.02
 	"$MARK"
 	sleep 0.02
 	expect_ok perfctl trigger fire n/tell

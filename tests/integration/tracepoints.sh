@@ -10,7 +10,6 @@ with_tracefs() {
 	if [ -e /sys/kernel/tracing/events ]; then
 		"$@"
 	else
-		# shellcheck disable=SC2016
 		unshare --mount sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh "$@"
 	fi
 }

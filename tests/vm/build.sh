@@ -139,7 +139,6 @@ files_of_kernels() {
 if [ "$kind" = newest ]; then
 	APT_CONFIG=$NEW/apt/config
 	mkdir -p "$NEW"/apt/{lists,cache/archives}/partial
-	# shellcheck disable=SC2016 # the words are apt's
 	apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
 		awk '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $3; exit }' |
 		while IFS= read -r mirror; do

@@ -270,7 +270,6 @@ lookups='kprobe:filename_lookup(dfd=arg1:s32,name=+0(+0(arg2)):string)'
 
 # look_nowhere N: calls stat for /nowhere/0 to /nowhere/9, in turn.
 look_nowhere() {
-	# shellcheck disable=SC2016 # perl's variable
 	calls_of "$1" 'stat("/nowhere/" . ($_ % 10))'
 }
 

@@ -51,7 +51,6 @@ done
 refused 2 "Permission denied" stranger ls "$registry"/mce
 
 # perf_event_open(2): a software event on the process itself, excluding the kernel.
-# shellcheck disable=SC2016 # perl's variable
 open_own='my $attr = pack "LLQ5x72", 1, 120, 0, 0, 0, 0, 1 << 5; exit(syscall(298, $attr, 0, -1, -1, 0) < 0)'
 perl -e "$open_own" || fail "not even root can open a perf event"
 
