@@ -164,6 +164,21 @@ START_TEST(as_much_as_it_may_cost)
 }
 END_TEST
 
+/* So is each of many requests, and a burst of them is no harm. */
+START_TEST(as_much_as_may_be_asked)
+{
+	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
+
+	for (unsigned i = 0; i < 49; i++)
+		ck_assert(!fair_queue_ask(b.peers.queue, turn, FAIR_QUEUE_ASK_CREDIT_NSEC / 50));
+	ck_assert(!fair_queue_in_debt(turn));
+	ck_assert(fair_queue_ask(b.peers.queue, turn, FAIR_QUEUE_ASK_CREDIT_NSEC));
+	ck_assert(fair_queue_in_debt(turn));
+	ck_assert(!fair_queue_ask(b.peers.queue, turn_of(&b, 0), 2 * FAIR_QUEUE_ASK_CREDIT_NSEC));
+	ck_assert(!fair_queue_in_debt(turn_of(&b, 0)));
+}
+END_TEST
+
 static uint64_t clock_of_costs(void)
 {
 	static uint64_t now;
@@ -180,6 +195,35 @@ START_TEST(notices_are_paid_for)
 	b.peers.clock = clock_of_costs;
 	watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
 	ck_assert(fair_queue_in_debt(turn));
+}
+END_TEST
+
+static uint64_t time_of_requests;
+static void (*handle)(void *userdata, struct peer *peer, const struct pp_header *header,
+		      const union pp_body *body);
+
+static uint64_t clock_of_requests(void)
+{
+	return time_of_requests;
+}
+
+static void handle_slowly(void *userdata, struct peer *peer, const struct pp_header *header,
+			  const union pp_body *body)
+{
+	handle(userdata, peer, header, body);
+	time_of_requests += FAIR_QUEUE_ASK_CREDIT_NSEC;
+}
+
+/* Who asks pays for the answer. */
+START_TEST(requests_are_paid_for)
+{
+	b.peers.clock = clock_of_requests;
+	handle = b.peers.request;
+	b.peers.request = handle_slowly;
+	ck_assert_int_eq(client_list(&root, "", 0), 0);
+	ck_assert(!fair_queue_in_debt(turn_of(&b, 0)));
+	ck_assert_int_eq(client_list(&team, "", 0), 0);
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
 }
 END_TEST
 
@@ -223,6 +267,8 @@ int main(void)
 	tcase_add_test(t, as_often_as_it_may);
 	tcase_add_test(t, in_debt);
 	tcase_add_test(t, as_much_as_it_may_cost);
+	tcase_add_test(t, as_much_as_may_be_asked);
+	tcase_add_test(t, requests_are_paid_for);
 	tcase_add_test(t, notices_are_paid_for);
 	tcase_add_test(t, who_does_not_read);
 	suite_add_tcase(s, t);

@@ -12,6 +12,12 @@
 
 #define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
 
+/* Passing time pays a share of it back. */
+struct account {
+	uint64_t spent_nsec; /* at spent_usec */
+	uint64_t spent_usec;
+};
+
 struct fair_queue_user {
 	struct fair_queue_user *next;  /* list of all users */
 	struct fair_queue_user *after; /* list of users with waiting members */
@@ -21,8 +27,7 @@ struct fair_queue_user {
 	bool queued;
 	bool indebted;	     /* stays unqueued whatever waits, and is not freed */
 	uint64_t until_usec; /* CLOCK_MONOTONIC */
-	uint64_t spent_nsec; /* at spent_usec; passing time pays a share of it back */
-	uint64_t spent_usec;
+	struct account calls, requests;
 };
 
 /*
@@ -156,15 +161,14 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 	return 0;
 }
 
-bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
+static bool owe(struct fair_queue *t, struct fair_queue_user *user, uint64_t nsec, uint64_t share)
 {
-	struct fair_queue_user *user = turn->user;
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000, until;
 	bool begins = !user->indebted;
 
 	if (user->uid == 0)
 		return false;
-	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * FAIR_QUEUE_SHARE;
+	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * share;
 	user->until_usec = MIN(until, now + DEBT_MAX_USEC);
 	user->indebted = true;
 	if (user->queued)
@@ -173,16 +177,33 @@ bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64
 	return begins;
 }
 
+static bool spend(struct fair_queue *t, struct fair_queue_user *user, struct account *account,
+		  uint64_t nsec, uint64_t share, uint64_t credit)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000,
+		 back = (now - account->spent_usec) * 1000 / share;
+	uint64_t spent = account->spent_nsec - MIN(account->spent_nsec, back) + nsec;
+
+	account->spent_usec = now;
+	account->spent_nsec = spent < credit ? spent : 0;
+	return spent >= credit && owe(t, user, spent, share);
+}
+
+bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
+{
+	return owe(t, turn->user, nsec, FAIR_QUEUE_SHARE);
+}
+
 bool fair_queue_spend(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	struct fair_queue_user *user = turn->user;
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000,
-		 back = (now - user->spent_usec) * 1000 / FAIR_QUEUE_SHARE;
-	uint64_t spent = user->spent_nsec - MIN(user->spent_nsec, back) + nsec;
+	return spend(t, turn->user, &turn->user->calls, nsec, FAIR_QUEUE_SHARE,
+		     FAIR_QUEUE_CREDIT_NSEC);
+}
 
-	user->spent_usec = now;
-	user->spent_nsec = spent < FAIR_QUEUE_CREDIT_NSEC ? spent : 0;
-	return spent >= FAIR_QUEUE_CREDIT_NSEC && fair_queue_owe(t, turn, spent);
+bool fair_queue_ask(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
+{
+	return spend(t, turn->user, &turn->user->requests, nsec, FAIR_QUEUE_ASK_SHARE,
+		     FAIR_QUEUE_ASK_CREDIT_NSEC);
 }
 
 bool fair_queue_in_debt(const struct fair_queue_member *turn)

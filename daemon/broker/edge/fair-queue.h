@@ -54,4 +54,13 @@ bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64
  */
 #define FAIR_QUEUE_CREDIT_NSEC (1000 * 1000ULL)
 bool fair_queue_spend(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec);
+
+/*
+ * The same for requests, which are what the daemon is there for: nothing is owed below 1 in
+ * FAIR_QUEUE_ASK_SHARE of the time, and so many times an excess of FAIR_QUEUE_ASK_CREDIT_NSEC is waited.
+ */
+#define FAIR_QUEUE_ASK_SHARE 8
+#define FAIR_QUEUE_ASK_CREDIT_NSEC (50 * 1000 * 1000ULL)
+bool fair_queue_ask(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec);
+
 bool fair_queue_in_debt(const struct fair_queue_member *turn);

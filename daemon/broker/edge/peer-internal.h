@@ -15,6 +15,7 @@ struct peer {
 	struct peers *peers;
 	struct peer *next, **link;
 	struct credentials credentials;
+	uint64_t number;
 	int fd;
 	sd_event_source *io;
 	uint32_t interest; /* the events that io waits for */

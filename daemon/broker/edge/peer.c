@@ -49,14 +49,13 @@ uint64_t peer_clock(const struct peer *peer)
 	return peer->peers->clock();
 }
 
-static void tell_debt(struct peer *p, uint64_t cost)
+static void tell_debt(struct peer *p, const char *what, uint64_t cost)
 {
 	if (log_is_due(&p->peers->told, TELL_EVERY))
-		log_warning(
-			"Process %d (uid %u) made a system call on its connection cost %u us (by "
-			"adding it to many epoll sets), or is notified and woken too often; its "
-			"user is served less often.",
-			(int)p->credentials.pid, p->credentials.uid, (unsigned)(cost / 1000));
+		log_warning("User %u is served less often: %s of its process %d took %u us of the "
+			    "daemon's time.",
+			    p->credentials.uid, what, (int)p->credentials.pid,
+			    (unsigned)(cost / 1000));
 }
 
 void peer_owe(struct peer *p, uint64_t since)
@@ -67,7 +66,7 @@ void peer_owe(struct peer *p, uint64_t since)
 		return;
 	p->peers->costly++;
 	if (fair_queue_owe(p->peers->queue, &p->turn, cost))
-		tell_debt(p, cost);
+		tell_debt(p, "a system call on the connection (in many epoll sets?)", cost);
 }
 
 void peer_spend(struct peer *peer, uint64_t since)
@@ -75,7 +74,15 @@ void peer_spend(struct peer *peer, uint64_t since)
 	uint64_t cost = peer_clock(peer) - since;
 
 	if (fair_queue_spend(peer->peers->queue, &peer->turn, cost))
-		tell_debt(peer, cost);
+		tell_debt(peer, "the last of many notices and wakeups", cost);
+}
+
+static void ask(struct peer *p, uint64_t since)
+{
+	uint64_t cost = peer_clock(p) - since;
+
+	if (fair_queue_ask(p->peers->queue, &p->turn, cost))
+		tell_debt(p, "the last of costly requests", cost);
 }
 
 bool peer_in_debt(const struct peer *peer)
@@ -153,12 +160,18 @@ const struct credentials *peer_credentials(const struct peer *peer)
 	return &peer->credentials;
 }
 
+uint64_t peer_number(const struct peer *peer)
+{
+	return peer->number;
+}
+
 /* ── receiving ──────────────────────────────────────────────────────────────────────────── */
 
 /* Handles the request in peers->body. It is charged until it is answered. */
 static void handle_request(struct peer *p, const struct pp_header *header)
 {
 	struct peers *peers = p->peers;
+	uint64_t began = peer_clock(p);
 	char sentence[256];
 	int r = quota_charge(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
 
@@ -176,6 +189,7 @@ static void handle_request(struct peer *p, const struct pp_header *header)
 	/* A claim takes over the charge: see peer_claim_end. */
 	if (!peers->claimed)
 		quota_release(peers->quota, QUOTA_REQUESTS, p->credentials.uid, NULL, 1);
+	ask(p, began);
 }
 
 /* Handles the packet in peers->in. */
@@ -404,6 +418,7 @@ int peer_new(struct peers *peers, int fd)
 	if (r < 0)
 		goto leave;
 	p->peers = peers;
+	p->number = ++peers->numbers;
 	p->fd = fd;
 	p->interest = EPOLLIN;
 	p->last = &p->first;

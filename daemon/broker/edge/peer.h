@@ -9,7 +9,7 @@
  *
  * The peer decides how long a system call on its socket takes: if the socket is in a million epoll
  * sets, our call wakes them all. The broker measures that time, and the user waits for its next
- * turn.
+ * turn. So it does after requests that took much of the broker's time.
  *
  * The peer does not decide how long a close takes us: files that it sends are not let in, or a
  * short-lived thread closes them (daemon/dispose.h).
@@ -50,8 +50,9 @@ struct peers {
 
 	struct peer *first;
 	struct fair_queue *queue;
-	uint64_t costly; /* system calls so costly that they began a debt */
-	uint64_t told;	 /* when a debt was last logged: log_is_due() */
+	uint64_t numbers; /* that connections have */
+	uint64_t costly;  /* system calls so costly that they began a debt */
+	uint64_t told;	  /* when a debt was last logged: log_is_due() */
 	uint8_t in[PP_PACKET_MAX], out[PP_PACKET_MAX];
 	size_t in_size; /* of the current packet */
 	bool claimed;	/* its answer comes later */
@@ -93,6 +94,9 @@ void peers_close(const struct peers *peers, int fd);
 void peers_done(struct peers *peers);
 
 const struct credentials *peer_credentials(const struct peer *peer);
+
+/* A number that no other connection has had. */
+uint64_t peer_number(const struct peer *peer);
 
 /*
  * Sends the reply to `request`. The descriptors stay the caller's. 0; -EAGAIN (only with

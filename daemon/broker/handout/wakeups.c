@@ -19,6 +19,11 @@
  * interval, and certainly after two. */
 #define AFTER_USEC (2 * PP_WAKEUP_INTERVAL / 1000)
 
+/* How often the ring is read: it has the wakeups of all events, also of those that nobody waits for, and whoever
+ * creates many of them decides how many. */
+#define READS_INTERVAL_USEC (PP_WAKEUP_INTERVAL / 1000)
+#define READS_MAX 4
+
 struct waker {
 	struct peer_guest guest; /* first: a guest of ours is a waker */
 	struct target *target;
@@ -264,7 +269,10 @@ static int open_ring(struct wakeups *w)
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(w->loop, &w->io, fd, EPOLLIN, on_io, w);
+	if (r >= 0)
+		r = sd_event_source_set_ratelimit(w->io, READS_INTERVAL_USEC, READS_MAX);
 	if (r < 0) {
+		w->io = sd_event_source_disable_unref(w->io);
 		ringbuf_unmap(&w->ring);
 		return r;
 	}

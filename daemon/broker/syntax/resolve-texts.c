@@ -139,11 +139,10 @@ int resolve_take_selections(struct draft *d)
 		return refuse(d, -EINVAL,
 			      "No event was named; say what is to be recorded, as in "
 			      "sched:sched_switch.");
+	/* First, since it bounds what parsing costs: each term of a PMU's event is files to read. */
+	r = resolve_join_texts(d);
 	memset(d->parsed, 0, sizeof(*d->parsed));
-	for (uint32_t i = 0; i < d->request->count; i++) {
+	for (uint32_t i = 0; r >= 0 && i < d->request->count; i++)
 		r = resolve_take_selection(d, &d->request->selections[i]);
-		if (r < 0)
-			return r;
-	}
-	return resolve_join_texts(d);
+	return r;
 }
