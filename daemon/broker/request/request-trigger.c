@@ -345,16 +345,20 @@ void request_release(struct request *req, const struct pp_msg_name *request)
 {
 	const struct lifecycle *l = req->service->lifecycle;
 	struct event *e = registry_by_id(&l->registry, request->id);
+	/* After the engine's end what is frozen is a tape again a moment later. */
+	bool is_frozen =
+		request->id && (tapes_find(&l->tapes, request->id) || (e && event_is_frozen(e)));
 	struct pending *p;
 
-	/* After the engine's end what is frozen is a tape again a moment later. */
-	if (!request->id || (!tapes_find(&l->tapes, request->id) && !(e && event_is_frozen(e)))) {
-		refuse(req, ENOENT, "There is no tape with the id %" PRIu64 ".", request->id);
-		return;
-	}
 	e = request_find_or_tape(req, request, PP_RIGHT_R);
 	if (!e)
 		return;
+	if (!is_frozen) {
+		refuse(req, ENOENT,
+		       "%s/%s is recording, and nothing of it waits to be released; see `perfctl trigger list`.",
+		       e->truth.spec.ns, e->truth.spec.name);
+		return;
+	}
 	if (!policy_may_release(peer_credentials(req->peer), e->ns)) {
 		request_may(req, e->ns, PP_RIGHT_W);
 		return;

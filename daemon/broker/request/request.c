@@ -42,6 +42,15 @@ bool request_is_synced(struct request *r)
 	return false;
 }
 
+/* One sentence for what is not there and what the peer may not read: ids count up. */
+static void refuse_id(struct request *r, uint64_t id)
+{
+	refuse(r, ENOENT,
+	       "There is no event with the id %" PRIu64
+	       " that you may read; `perfctl list` shows those there are.",
+	       id);
+}
+
 /* Finds the event and checks the peer's right on it; else refuses and returns NULL. */
 struct event *request_find(struct request *r, const struct pp_msg_name *which, enum pp_right right)
 {
@@ -57,14 +66,10 @@ struct event *request_find(struct request *r, const struct pp_msg_name *which, e
 			return NULL;
 		}
 		e = registry_by_id(registry, which->id);
-		/* Ids count up: a peer that may not read an event must not learn whose it is. */
 		if (e && !policy_allows(peer_credentials(r->peer), e->ns, PP_RIGHT_R))
 			e = NULL;
 		if (!e)
-			refuse(r, ENOENT,
-			       "There is no event with the id %" PRIu64
-			       " that you may read; `perfctl list` shows those there are.",
-			       which->id);
+			refuse_id(r, which->id);
 		return e && request_may(r, e->ns, right) ? e : NULL;
 	}
 	ns = registry_namespace(registry, which->ns);
@@ -98,8 +103,7 @@ struct event *request_find_or_tape(struct request *r, const struct pp_msg_name *
 		return request_find(r, which, right);
 	if (policy_allows(peer_credentials(r->peer), lifecycle_tape_ns(l, tape), right))
 		return &tape->event;
-	refuse(r, ENOENT, "There is no event with the id %" PRIu64 " that you may read.",
-	       which->id);
+	refuse_id(r, which->id);
 	return NULL;
 }
 

@@ -61,11 +61,11 @@ static int check_number(const struct sources *s, size_t n_threads, struct failur
 		return 0;
 	return fail(
 		f, E2BIG,
-		"The %s has %zu threads, and with %zu events each that is %zu perf events; "
+		"The %s has %zu threads, and needs %zu perf events, %zu for each; "
 		"there is room for %u, by what the limits of its creator leave (%u KiB each) and "
 		"the %u that one event can have. Record its cgroup (-G), one thread (-t), or "
 		"fewer events.",
-		name_of(&b->target, name), n_threads, s->n, n_threads * s->n, b->max,
+		name_of(&b->target, name), n_threads, n_threads * s->n, s->n, b->max,
 		PP_PERF_EVENT_MEMORY / 1024, PP_BOUND_MAX);
 }
 
