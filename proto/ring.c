@@ -58,7 +58,7 @@ int pp_ring_check(const void *ring, size_t size, struct pp_ring_header *ret)
 	return 0;
 }
 
-void pp_ring_read_live(uint64_t (*load)(const void *ring, size_t at), const void *ring,
+bool pp_ring_read_live(uint64_t (*load)(const void *ring, size_t at), const void *ring,
 		       struct pp_ring_live *ret)
 {
 	const size_t reserve = PP_RING_LIVE_OFFSET + offsetof(struct pp_ring_live, reserve);
@@ -72,6 +72,7 @@ void pp_ring_read_live(uint64_t (*load)(const void *ring, size_t at), const void
 		}
 		ret->reserve = load(ring, reserve); /* after the counts */
 		if (ret->reserve == ret->head && load(ring, head) == ret->head)
-			return;
+			return true;
 	}
+	return false;
 }

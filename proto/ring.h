@@ -102,7 +102,9 @@ struct pp_ring_live {
 	__u64 counter;	  /* overflow recorder: the counter at the newest sample */
 	__u32 state;	  /* enum pp_ring_state */
 	__u32 generation; /* reserved for triggers: 0 */
-	__u64 nest;	  /* rings with nesting writers: how many are under way; else 0 */
+	/* rings with nesting writers: how many are under way; else 0. In a copy 1 if `records` may count some that
+	 * are above head */
+	__u64 nest;
 	/* overflow recorder, clocks: periods without a sample while the CPU idled; 0: none, or an
 	 * older recorder */
 	__u64 idle;

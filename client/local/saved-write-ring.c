@@ -66,10 +66,9 @@ static int take(struct image *m, const struct client_ring *ring, const struct cl
 		.data = m->memory,
 		.touched = fresh ? h->data_size + h->spill_size : 0,
 	};
-	pp_ring_read_live(load, ring, &m->header.live);
+	m->header.live.nest = pp_ring_read_live(load, ring, &m->header.live) ? 0 : 1;
 	m->header.live.state = client_ring_state(ring);
 	m->header.live.generation = 0;
-	m->header.live.nest = 0;
 	snapshot_ring_take(&m->copy, ring);
 	return 0;
 }

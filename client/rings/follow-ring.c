@@ -33,7 +33,8 @@ struct moment {
 };
 
 /* Every writer moves reserve before it counts its record. So while reserve still equals the head
- * that was read, the count includes only records at or above head. */
+ * that was read, the count includes only records at or above head. Who makes a copy looks for that instant;
+ * what was overwritten during the copy is another thing, which `reserve` tells. */
 static struct moment find_moment(const struct client_ring *ring, int tries)
 {
 	struct moment m;
@@ -43,7 +44,8 @@ static struct moment find_moment(const struct client_ring *ring, int tries)
 	do {
 		m.head = CLIENT_RING_LIVE(ring, head);
 		m.records = CLIENT_RING_LIVE(ring, records);
-		m.is_still = CLIENT_RING_LIVE(ring, reserve) == m.head;
+		m.is_still = ring->is_file ? CLIENT_RING_LIVE(ring, nest) == 0
+					   : CLIENT_RING_LIVE(ring, reserve) == m.head;
 	} while (!m.is_still && --tries > 0);
 	return m;
 }

@@ -101,7 +101,8 @@ static int copy_once(const struct source *s, struct pp_ring_header *h, int fd, u
 	uint64_t filled, overwritten;
 	int r;
 
-	pp_ring_read_live(load, s->map, &h->live);
+	/* `reserve` cannot say it: see below. */
+	h->live.nest = pp_ring_read_live(load, s->map, &h->live) ? 0 : 1;
 	if (h->live.head % 8)
 		return -EBADMSG;
 	filled = MIN(0 - h->live.head, h->data_size);
@@ -122,7 +123,6 @@ static int write_header(const struct source *s, struct pp_ring_header *h, int fd
 	const struct pp_ring_limit *limit = (const void *)(s->map + PP_RING_LIMIT_OFFSET);
 	int r;
 
-	h->live.nest = 0;
 	memcpy(&h->limit, limit, sizeof(h->limit));
 	r = pp_pwrite_all(fd, h, sizeof(*h), 0);
 	if (r < 0)
