@@ -6,12 +6,13 @@
 #include "client/public.h"
 #include "client/rings/event.h"
 #include "client/rings/heap.h"
+#include "client/rings/snapshot.h"
 #include "proto/clock.h"
 
 struct ring_history {
 	uint32_t cpu;
-	uint64_t written; /* records, at least: counted before the snapshot */
-	uint64_t held;	  /* of these, found in the snapshot */
+	bool is_whole;	  /* nothing was overwritten before the snapshot */
+	uint64_t held;	  /* records that are in it */
 	uint64_t oldest;  /* time of the first of these */
 	uint64_t created; /* of the event, if the ring has recorded since then; else 0 */
 };
@@ -72,13 +73,13 @@ static int fetch(struct interleaved *one)
 
 /* The first set of rings has recorded since the event was created. When a later set began to record is
  * not known. */
-static struct ring_history look_ring(const struct interleaved *one, size_t ring, uint64_t written)
+static struct ring_history look_ring(const struct interleaved *one, size_t ring)
 {
 	const struct pp_ring_header *h = &one->event->rings[ring].header;
 
 	return (struct ring_history){
 		.cpu = (uint32_t)perfpersist_ring_cpu(one->event, ring),
-		.written = written,
+		.is_whole = one->snapshot->rings[ring].has_begin,
 		.created = h->set == 1 ? h->created_mono : 0,
 	};
 }
@@ -91,22 +92,10 @@ static bool stands_still(const struct interleaved *one)
 	return one->info.state == PERFPERSIST_PAUSED;
 }
 
-/* Counts written records first, so that fewer in the snapshot mean that some are overwritten. */
 static int look(struct interleaved *one)
 {
 	one->info.sz = sizeof(one->info);
 	one->n_rings = perfpersist_event_rings(one->event);
-	one->rings = calloc(one->n_rings + 1, sizeof(*one->rings));
-	if (!one->rings)
-		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
-	for (size_t i = 0; i < one->n_rings; i++) {
-		struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
-		int r = perfpersist_ring_stat(one->event, i, &stat);
-
-		if (r < 0)
-			return r;
-		one->rings[i] = look_ring(one, i, stat.records);
-	}
 	one->stands_still = stands_still(one);
 	return perfpersist_event_info(one->event, &one->info);
 }
@@ -115,6 +104,16 @@ static int take(struct interleaved *one)
 {
 	one->taken = one->info.saved ? one->info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
 	return perfpersist_snapshot_take(one->snapshot);
+}
+
+static int look_rings(struct interleaved *one)
+{
+	one->rings = calloc(one->n_rings + 1, sizeof(*one->rings));
+	if (!one->rings)
+		return client_fail(-ENOMEM, "cannot take a snapshot: out of memory");
+	for (size_t i = 0; i < one->n_rings; i++)
+		one->rings[i] = look_ring(one, i);
+	return 0;
 }
 
 /* Takes all snapshots before it does anything else, so that they are of nearly the same time. */
@@ -129,6 +128,8 @@ static int take_all(struct perfpersist_interleave *i)
 	}
 	for (size_t k = 0; r >= 0 && k < i->n; k++)
 		r = take(&i->all[k]);
+	for (size_t k = 0; r >= 0 && k < i->n; k++)
+		r = look_rings(&i->all[k]);
 	return r;
 }
 
@@ -234,7 +235,7 @@ _public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i,
 	for (size_t r = 0; event < i->n && r < i->all[event].n_rings; r++) {
 		const struct ring_history *ring = &i->all[event].rings[r];
 
-		if (ring->held < ring->written)
+		if (!ring->is_whole)
 			begin = MAX(begin, ring->held ? ring->oldest : i->all[event].taken);
 	}
 	return begin;
@@ -267,7 +268,7 @@ _public_ int perfpersist_interleave_history(struct perfpersist_interleave *i, si
 		.limited = one->info.limited,
 		.missed_at_least = one->info.missed_unknown || one->info.missed_at_least,
 	};
-	if (h->held < h->written || !h->created)
+	if (!h->is_whole || !h->created)
 		ret->from = h->held ? MIN(h->oldest, to) : to;
 	return 0;
 }

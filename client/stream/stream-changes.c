@@ -143,15 +143,18 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 {
 	int r;
 
-	if (now - one->looked < COPY_INTERVAL)
+	if (now - one->asked < COPY_INTERVAL)
 		return 0;
+	one->asked = now;
 	r = perfpersist_event_refresh(one->event, s->p);
 	if (r == -ESTALE)
 		one->becomes = PERFPERSIST_RINGS_RETIRED;
 	if (r == -ENOENT)
 		one->becomes = PERFPERSIST_RINGS_DELETED;
+	if (r == -EAGAIN) /* what it has recorded since is yet to be found */
+		return 0;
 	one->looked = now;
-	return r == -ESTALE || r == -ENOENT || r == -EAGAIN ? 0 : r;
+	return r == -ESTALE || r == -ENOENT ? 0 : r;
 }
 
 int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)

@@ -7,6 +7,7 @@
 
 /* Between two reads of copies: the daemon has to make each copy. */
 #define COPY_INTERVAL 500000000ULL
+#define LAST_COPY_ATTEMPTS 20 /* one each COPY_INTERVAL */
 
 struct streamed {
 	char ns[64], name[64];
@@ -23,6 +24,7 @@ struct streamed {
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
 
+	uint64_t asked;		    /* copies: when they were last asked for, in vain or not */
 	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: all records up to then were found */
 	uint64_t last;		    /* time of the newest record that was found */
 	size_t held;		    /* bytes */
@@ -41,7 +43,8 @@ struct perfpersist_stream {
 	uint64_t stop;			 /* later records are not wanted; 0: not known */
 	bool is_told;			 /* the daemon tells about an event */
 	bool has_notice;
-	bool has_more; /* can be read at once */
+	unsigned attempts; /* to get the last copies */
+	bool has_more;	   /* can be read at once */
 	bool is_over, has_told_end;
 };
 

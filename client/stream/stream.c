@@ -179,7 +179,7 @@ _public_ void perfpersist_stream_stop(struct perfpersist_stream *s)
 {
 	s->stop = pp_clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < s->n; i++)
-		s->all[i]->looked = 0; /* copies, too, once more */
+		s->all[i]->asked = 0; /* copies, too, once more */
 }
 
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */
@@ -279,7 +279,7 @@ static int hear(struct perfpersist_stream *s, uint64_t now)
 		if (one->wakeup < 0)
 			continue;
 		if (read(one->wakeup, &count, sizeof(count)) > 0)
-			one->looked = 0;
+			one->asked = 0;
 		else if (errno != EAGAIN)
 			stop_wakeup(s, one);
 	}
@@ -295,6 +295,25 @@ static uint64_t release_until(const struct perfpersist_stream *s, uint64_t until
 	if (s->options.at_once || s->is_over)
 		return UINT64_MAX;
 	return MAX(s->until, until - MIN(until, UNDER_WAY));
+}
+
+/* Whether the last copy of an event is older than the stop. After some attempts that is an error. */
+static int lacks_last_copy(struct perfpersist_stream *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct streamed *one = s->all[i];
+
+		if (one->ended || one->looked >= s->stop)
+			continue;
+		if (++s->attempts < LAST_COPY_ATTEMPTS)
+			return 1;
+		return stream_fail(s->p,
+				   client_fail(-EAGAIN,
+					       "the last records of %s/%s could not be copied: "
+					       "perfpersistd is busy, or was stopped",
+					       one->ns, one->name));
+	}
+	return 0;
 }
 
 _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
@@ -319,8 +338,12 @@ _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 		}
 		any |= !one->ended;
 	}
-	if (r >= 0 && (!any || (s->stop && !s->has_more)))
-		s->is_over = true;
+	if (r >= 0 && (!any || (s->stop && !s->has_more)) && !s->is_over) {
+		int lacks = lacks_last_copy(s);
+
+		s->is_over = lacks <= 0;
+		r = MIN(lacks, 0);
+	}
 	s->until = release_until(s, until);
 	reorder_release(&s->reorder, s->until);
 	/* Its share is full and nothing can be returned: another event must advance first. */
@@ -377,7 +400,7 @@ _public_ uint64_t perfpersist_stream_delay(struct perfpersist_stream *s)
 		delay = UNDER_WAY;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct streamed *one = s->all[i];
-		uint64_t next = one->looked + COPY_INTERVAL;
+		uint64_t next = one->asked + COPY_INTERVAL;
 
 		if (one->ended)
 			continue;
