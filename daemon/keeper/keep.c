@@ -175,6 +175,12 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 		return r;
 	}
 	k->table.since_rings = pp_clock_ns(CLOCK_MONOTONIC);
+	/* A CPU that was offline has run tasks since, without a ring: these are told once more, and what ended
+	 * meanwhile is missing. */
+	if (k->keeping) {
+		k->table.lacking = true;
+		k->table.complete = MAX(k->table.complete, k->table.since_rings);
+	}
 	if (!k->keeping)
 		k->table.began = k->table.since_rings;
 	if (!k->keeping)
