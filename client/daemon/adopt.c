@@ -55,14 +55,16 @@ static int attach(struct adoption *a, int fd, bool is_sampling)
 {
 	int link = client_bpf_link_perf(a->program, fd);
 
+	/* Each as one of those that were given: the descriptor's number is not the one that it had where it was
+	 * opened. */
 	if (link < 0)
-		return client_fail(link, "cannot adopt perf event %zu (descriptor %d): %s", a->n,
-				   fd, explain(link));
+		return client_fail(link == -EEXIST ? -EBUSY : link,
+				   "cannot adopt perf event %zu of those given: %s", a->n + 1,
+				   explain(link));
 	a->links[a->n++] = link;
 	/* On a tracepoint programs run however its perf events are. */
 	if (is_sampling && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return client_fail(-errno, "cannot enable perf event %zu (descriptor %d): %m",
-				   a->n - 1, fd);
+		return client_fail(-errno, "cannot enable perf event %zu of those given: %m", a->n);
 	return 0;
 }
 
@@ -231,6 +233,13 @@ _public_ int perfpersist_claim_end(struct perfpersist *p, const struct perfpersi
 	r = call(p, r, req, &a);
 	if (r != -ECONNRESET)
 		return r == -EINPROGRESS ? 1 : r;
+	if (!a.was_asked)
+		return connection_fail(
+			p,
+			client_fail(-ECONNRESET,
+				    "perfpersistd at %s was stopped or restarted during the claim, "
+				    "and the event is not the caller's; claim it again",
+				    p->socket));
 	r = find_owner(p, claimed->id);
 	if (r)
 		connection_fail(p, r);

@@ -19,6 +19,7 @@ static void take_answer(struct request *req, int error)
 	w->done = true;
 	w->error = error;
 	*w->answer = req->answer;
+	w->answer->was_asked = req->sent;
 	answer_init(&req->answer);
 }
 

@@ -53,8 +53,9 @@ const struct verb verb_claim = {
 	.one_operand = true,
 	.runs_command = true,
 	.help = "The daemon forgets the event. CMD inherits what keeps it alive: the rings, named cpuN in\n"
-		"LISTEN_FDNAMES, and descriptors named `kept`. It records until all processes that have\n"
-		"these have closed one or ended. Until the daemon has confirmed, the event is its own.\n"
+		"LISTEN_FDNAMES, of several events the `catalog` that tells them apart, and descriptors\n"
+		"named `kept`. It records until all processes that have these have closed one or ended.\n"
+		"Until the daemon has confirmed, the event is its own.\n"
 		"Users claim the sampling events that were adopted from them; root claims any.\n"
 		"\n"
 		"Examples:\n"

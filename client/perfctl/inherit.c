@@ -47,8 +47,8 @@ static int place(const struct inheritance *it)
 	return 0;
 }
 
-/* e: the rings; then `others` descriptors that keep them. */
-static int name_all(struct perfpersist_event *e, size_t others, char **ret)
+/* e's rings; up to `readable` its catalog, if it has one; then those that keep them. */
+static int name_all(struct perfpersist_event *e, size_t readable, size_t all, char **ret)
 {
 	size_t size, n = perfpersist_event_rings(e);
 	char *names = NULL;
@@ -58,8 +58,8 @@ static int name_all(struct perfpersist_event *e, size_t others, char **ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		fprintf(f, "%scpu%d", i ? ":" : "", perfpersist_ring_cpu(e, i));
-	for (size_t i = 0; i < others; i++)
-		fputs(":kept", f);
+	for (size_t i = n; i < all; i++)
+		fputs(i < readable ? ":catalog" : ":kept", f);
 	if (fclose(f)) {
 		free(names);
 		return -ENOMEM;
@@ -123,7 +123,7 @@ static int execute(const struct inheritance *it, const char *ns, const char *nam
 int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command)
 {
 	_cleanup_(inheritance_done) struct inheritance it = { .n = perfpersist_event_rings(e) };
-	int r = name_all(e, 0, &it.names);
+	int r = name_all(e, it.n, it.n, &it.names);
 
 	it.fds = calloc(it.n + 1, sizeof(*it.fds));
 	for (size_t i = 0; it.fds && i < it.n; i++)
@@ -144,7 +144,7 @@ static int make_claimed(const int *fds, size_t n, size_t rings, struct inheritan
 	if (!ret->fds)
 		return -ENOMEM;
 	memcpy(ret->fds, fds, n * sizeof(*fds));
-	return name_all(e, n - perfpersist_event_rings(e), &ret->names);
+	return name_all(e, rings, n, &ret->names);
 }
 
 int run_with_claimed(struct perfpersist *p, const int *fds, size_t n, size_t rings,

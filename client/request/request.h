@@ -15,6 +15,7 @@
 
 /* The result; its members depend on the operation. */
 struct answer {
+	bool was_asked;			 /* whether the request was sent */
 	struct client_infos infos;	 /* list, show, create, delete, change, attach, claim */
 	struct perfpersist_event *event; /* open */
 	struct client_limits limits;

@@ -14,7 +14,7 @@
  *   adopter call N                  calls sched_getattr(2) N times
  *
  * WHAT: clock (cpu-clock of each online CPU), chains (the same with call chains), faults (page faults of this task), tracepoint ID (of each CPU);
- * dead (faults of a task that has ended), file (no perf event), taken (a clock with a BPF program), many (65 counters, or more than CPUs).
+ * inherited (faults, and a child that has got them), dead (faults of a task that has ended), file (no perf event), taken (a clock with a BPF program), many (65 counters, or more than CPUs).
  */
 #include <inttypes.h>
 #include <linux/bpf.h>
@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -110,6 +111,16 @@ static void add_faults(void)
 	options.event = "page-faults:u";
 	options.period = 1;
 	add(&attr, 0, -1);
+}
+
+static void add_inherited(void)
+{
+	add_faults();
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
 }
 
 static void add_tracepoint(const char *id)
@@ -208,6 +219,8 @@ static void open_all(char **what)
 	}
 	if (!strcmp(what[0], "faults"))
 		add_faults();
+	else if (!strcmp(what[0], "inherited"))
+		add_inherited();
 	else if (!strcmp(what[0], "many"))
 		add_many();
 	else if (!strcmp(what[0], "dead"))

@@ -31,10 +31,11 @@ warm_up
 remember
 
 echo "== by the library"
-library "perf event 0 .descriptor 0.: it is not a perf event" file
-library "perf event 0 .descriptor 3.: a BPF program is attached to this perf event already" taken
+library "perf event 1 of those given: it is not a perf event" file
+library "perf event 1 of those given: a BPF program is attached to this perf event already" taken
 library "perf events are the most that one event can adopt" many
 library "Perf event 0 is dead: its task has ended" dead
+library "Perf event 0 has been inherited by a thread or child of its task already" inherited
 
 echo "== of another process"
 adopt 2 "is of another kind" sched:sched_process_fork "$FDS"

@@ -167,17 +167,62 @@ for killed in client engine $(length "" "nobody broker"); do
 	expect_ok perfctl delete t/half
 done
 
+# claim NAME: a claimer of it that waits when it has all parts, until claim_goes_on; CLAIMER.
+mkfifo "$SCRATCH/go"
+claim() {
+	rm -f "$SCRATCH/claimed"
+	spawn sh -c 'exec "$@" <"$0/go" >"$0/claimed" 2>"$0/why"' "$SCRATCH" "$ADOPTER" last "$SOCKET" "$1"
+	CLAIMER=$SPAWNED
+	exec 7>"$SCRATCH/go"
+	wait_until 10 test -s "$SCRATCH/claimed"
+}
+claim_goes_on() {
+	echo >&7
+	STATUS=0
+	wait "$CLAIMER" || STATUS=$?
+	exec 7>&-
+}
+
+echo "== what was claimed has become another before the end, or somebody else's"
+busy 60
+load=$SPAWNED
+perfctl create t/other -e cpu-clock -c 10000000 -m 64K
+for what in "change t/other -c 5000000" "pause t/other" killed "claim t/other -- sleep 30"; do
+	claim other
+	case $what in
+	killed) kill_daemon && start_daemon ;;
+	claim*) spawn perfctl ${what} && wait_until 10 sh -c '! "$@" >/dev/null 2>&1' - "${PERFCTL[@]}" show t/other ;;
+	*) expect_ok perfctl $what ;;
+	esac
+	[[ $what != pause* ]] || expect_ok perfctl resume t/other
+	claim_goes_on
+	expect_eq "$STATUS" 1 "the status of a claim after '$what'"
+	case $what in
+	killed) expect_match "$(<"$SCRATCH/why")" "is not the caller's; claim it again" ;;
+	claim*) expect_match "$(<"$SCRATCH/why")" "no event with the id" ;;
+	*) expect_match "$(<"$SCRATCH/why")" "has changed during the claim" ;;
+	esac
+	[[ $what == claim* ]] || wait_until 20 more_records_than "$(($(records_of t/other) + 2))" t/other
+done
+kill "$load" "$SPAWNED"
+
+echo "== a process that forks is alive, whatever the kernel swaps; what was claimed can be read"
+spawn bash -c 'while :; do (:); done'
+expect_ok perfctl create t/forks -e page-faults:u -c 1 -m 64K -p "$SPAWNED"
+wait_until 20 more_records_than 1000 t/forks
+expect_eq "$(fds t/forks '[.fds[] | select(.kind == "counter") | .alive]')" "[true]" "its perf event"
+kill "$SPAWNED"
+expect_ok perfctl delete t/forks
+expect_ok perfctl create t/two -e cpu-clock,page-faults -c 1000000 -m 64K
+expect_match "$(perfctl claim t/two -- printenv LISTEN_FDNAMES)" '^(cpu[0-9]+:)+catalog(:kept)+$' "names of what was claimed"
+
 echo "== the broker is killed when the engine has given back and nobody was told"
 is_being_deleted() {
 	[ "$(perfctl show t/last --json | jq -r .state)" = deleting ]
 }
 expect_ok "$ADOPTER" adopt "$SOCKET" last clock
 id=$(perfctl show t/last --json | jq .id)
-mkfifo "$SCRATCH/go"
-spawn sh -c 'exec "$@" <"$0/go" >"$0/claimed" 2>"$0/why"' "$SCRATCH" "$ADOPTER" last "$SOCKET" last
-claimer=$SPAWNED
-exec 7>"$SCRATCH/go"
-wait_until 10 test -s "$SCRATCH/claimed"
+claim last
 broker=$(broker_pid) engine=$(engine_pid)
 kill -STOP "$engine"
 echo >&7
@@ -186,7 +231,7 @@ kill -STOP "$broker"
 kill -CONT "$engine"
 wait_until 10 test ! -e "$REGISTRY/by-id/$id"
 kill -KILL "$broker"
-wait "$claimer"
+wait "$CLAIMER"
 exec 7>&-
 expect_match "$(<"$SCRATCH/why")" "cannot tell whether it still has the event"
 read -r before after state < <(sed -n 2p "$SCRATCH/claimed")

@@ -451,6 +451,10 @@ START_TEST(who_dies_during_a_claim)
 	client_end(&root);
 	client_begin(&b, &root, 0);
 	ck_assert_int_eq(client_show(&root, "a", "x"), 0);
+	/* Another connection has not got its parts. */
+	ck_assert_int_eq(end_claim(&root, 1), -EAGAIN);
+	ck_assert_int_eq(claim(&root, "x", PP_FDS_MAX), -EAGAIN);
+	ck_assert_int_eq(claim(&root, "x", 0), 0);
 
 	b.engine.mood = _i ? FAKE_DIES_AFTER : FAKE_DIES_BEFORE;
 	b.engine.moods = 1;
@@ -483,6 +487,42 @@ START_TEST(claimed_without_an_engine)
 	fake_wait(&b.engine, false);
 	fake_start(&b.engine);
 	broker_until(&b, orders_is_up(b.lifecycle.orders));
+}
+END_TEST
+
+/* What was handed out may no longer be the event's, after any order that is about it; or it is another's claim. */
+START_TEST(changed_during_a_claim)
+{
+	const struct pp_msg_claim_request end = end_of_claim(1);
+	const struct pp_msg_pause_request change = {
+		.which = client_name("a", "x"),
+		.pause = 1,
+	};
+	struct client other;
+
+	b.engine.parts = PP_FDS_MAX + 5;
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(claim(&root, "x", 0), 0);
+	ck_assert_int_eq(client_pause(&root, "a", "x", true), 0);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	ck_assert_int_eq(claim(&root, "x", PP_FDS_MAX), -EAGAIN);
+	ck_assert_int_eq(end_claim(&root, 1), -EAGAIN);
+
+	client_begin(&b, &other, 0);
+	ck_assert_int_eq(claim(&root, "x", 0), 0);
+	ck_assert_int_eq(claim(&other, "x", 0), 0);
+	ck_assert_int_eq(end_claim(&root, 1), -EAGAIN);
+	client_end(&other);
+
+	/* An order that has not been carried out counts, too. */
+	ck_assert_int_eq(claim(&root, "x", 0), 0);
+	fake_wait(&b.engine, true);
+	client_send(&root, PP_OP_PAUSE, &change);
+	client_send(&root, PP_OP_CLAIM, &end);
+	ck_assert_int_eq(client_receive(&root), -EBUSY);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_uint_eq(b.engine.given_back, 0);
 }
 END_TEST
 
@@ -567,6 +607,7 @@ int main(void)
 	tcase_add_test(t, taken_back);
 	tcase_add_loop_test(t, who_dies_during_a_claim, 0, 2);
 	tcase_add_loop_test(t, claimed_without_an_engine, 0, 2);
+	tcase_add_test(t, changed_during_a_claim);
 	tcase_add_test(t, claims_refused);
 	tcase_add_test(t, descriptors);
 	suite_add_tcase(s, t);

@@ -354,6 +354,8 @@ static void given_rights(struct lifecycle *l, const struct job *job)
 
 void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
 {
+	if (job->event && !order_asks(&job->order))
+		job->event->claimer = 0;
 	switch (job->order.type) {
 	case PP_ORDER_CREATE:
 	case PP_ORDER_ALIAS:
@@ -424,6 +426,8 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 	struct event *e = job->event;
 	bool reserved = e && e->state == PP_EVENT_CREATING;
 
+	if (e && !order_asks(&job->order))
+		e->claimer = 0;
 	/* An event that exists stays. After a failed creation it is somebody else's. */
 	if (e && !reserved) {
 		if (!order_is_aside(&job->order))

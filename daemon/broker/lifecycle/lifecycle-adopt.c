@@ -129,9 +129,23 @@ int lifecycle_describe(struct lifecycle *l, struct event *e, struct pp_fds *fds,
 	return ask(l, PP_ORDER_DESCRIBE, e, 0, fds, waiter);
 }
 
+/* Whether an order waits, or is under way, after which the event may have other links. */
+static bool is_to_be_changed(struct lifecycle *l, const struct event *e)
+{
+	struct order *order;
+
+	orders_rewind(l->orders);
+	while ((order = orders_next(l->orders)))
+		if (job_of(order)->event == e && !order_asks(order))
+			return true;
+	return false;
+}
+
 int lifecycle_give_back(struct lifecycle *l, struct event *e, struct waiter *waiter)
 {
 	if (e->truth.shares || lifecycle_has_other_names(l, e))
 		return -EMLINK;
+	if (e->state == PP_EVENT_RUNNING && is_to_be_changed(l, e))
+		return -EBUSY;
 	return lifecycle_order_end(l, e, PP_DELETE_CLAIMED, waiter);
 }

@@ -27,6 +27,13 @@ static inline bool order_is_aside(const struct order *order)
 	       (order->type >= PP_ORDER_ARM && order->type <= PP_ORDER_RELEASE);
 }
 
+/* Orders that only ask. Others may make new links for an event. */
+static inline bool order_asks(const struct order *order)
+{
+	return order->type == PP_ORDER_HANDOUT || order->type == PP_ORDER_DESCRIBE ||
+	       order->type == PP_ORDER_AUX;
+}
+
 /* Orders after which the event is in the registry. */
 static inline bool order_makes_event(const struct order *order)
 {

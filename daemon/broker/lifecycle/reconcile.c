@@ -111,6 +111,7 @@ static int learn(struct lifecycle *l, struct event *e, const struct pp_answer *f
 	if (r < 0)
 		return r;
 	e->truth = *truth;
+	e->claimer = 0; /* the engine may have finished a change */
 	e->seen = l->generation;
 	/* A running change has its own charge, and sends its own notice when it completes. */
 	if (e->state == PP_EVENT_CHANGING)

@@ -144,10 +144,13 @@ void request_claim(struct request *req, const struct pp_msg_claim_request *reque
 		       "A claim ends with the event's id: another event may have its name by now.");
 		return;
 	}
-	if (request->done && request->set != e->truth.set) {
+	if (!request->done && request->first == 0)
+		e->claimer = peer_number(req->peer);
+	if (e->claimer != peer_number(req->peer) ||
+	    (request->done && request->set != e->truth.set)) {
 		refuse(req, EAGAIN,
-		       "%s/%s has got other buffers during the claim; nothing was changed, try "
-		       "again.",
+		       "%s/%s has changed during the claim, or somebody else claims it, too; nothing "
+		       "was changed, try again.",
 		       e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}

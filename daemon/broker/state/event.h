@@ -23,6 +23,9 @@ struct event {
 	struct pp_event truth; /* from the engine; while creating only the spec, and id 0 */
 	uint64_t seen;	       /* the last reconciliation that found it */
 
+	/* Whose connection has begun a claim, and got links that are still the event's; 0: nobody's. */
+	uint64_t claimer;
+
 	uint64_t adoption; /* while one is under way: the id that it is going to have */
 
 	/* Its charges; charges.c owns these. */

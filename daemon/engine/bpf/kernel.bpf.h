@@ -76,6 +76,10 @@ enum perf_event_state { PERF_EVENT_STATE_UNUSED = -1 };
 
 struct trace_event_call;
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct perf_event {
 	enum perf_event_state state;
 	unsigned int attach_state;
@@ -83,6 +87,7 @@ struct perf_event {
 	__u64 id;
 	struct perf_event_context *ctx;
 	struct trace_event_call *tp_event;
+	struct list_head child_list;
 };
 
 struct bpf_link {
@@ -132,10 +137,6 @@ struct bpf_array {
 
 struct syscall_metadata {
 	int syscall_nr;
-};
-
-struct list_head {
-	struct list_head *next;
 };
 
 struct trace_event_class {

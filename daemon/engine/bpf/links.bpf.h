@@ -17,6 +17,19 @@ static __always_inline bool is_alive(const struct perf_event *event)
 	       BPF_CORE_READ(event, attach_state) & ATTACH_CONTEXT;
 }
 
+/*
+ * A perf event and those that were inherited from it change places: when the kernel switches from a task to a clone of
+ * it, it swaps their contexts (perf_event_context_sched_out()). So the one that was opened can have gone with a child
+ * that has ended, while another one counts for its task.
+ */
+static __always_inline bool is_inherited(const struct perf_event *event)
+{
+	const struct list_head *first = BPF_CORE_READ(event, child_list.next);
+
+	return first && (const char *)first !=
+				(const char *)event + bpf_core_field_offset(event->child_list);
+}
+
 static __always_inline __s32 tid_of(const struct perf_event *event)
 {
 	struct task_struct *task = BPF_CORE_READ(event, ctx, task);
@@ -37,7 +50,7 @@ static __always_inline bool can_tell(void)
 	       bpf_core_field_exists(file->private_data) && bpf_core_field_exists(event->state) &&
 	       bpf_core_field_exists(event->attach_state) && bpf_core_field_exists(event->ctx) &&
 	       bpf_core_field_exists(ctx->task) && bpf_core_field_exists(event->cpu) &&
-	       bpf_core_field_exists(event->id);
+	       bpf_core_field_exists(event->id) && bpf_core_field_exists(event->child_list);
 }
 
 SEC("iter/bpf_link")
@@ -54,7 +67,8 @@ int pp_links(struct bpf_iter__bpf_link *ctx)
 		return 0;
 	event = BPF_CORE_READ(link, perf_file, private_data);
 	fact.id = BPF_CORE_READ(link, link.id);
-	fact.alive = is_alive(event);
+	fact.inherited = is_inherited(event);
+	fact.alive = fact.inherited || is_alive(event);
 	fact.cpu = BPF_CORE_READ(event, cpu);
 	fact.tid = tid_of(event);
 	fact.perf_id = BPF_CORE_READ(event, id);

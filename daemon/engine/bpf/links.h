@@ -7,7 +7,9 @@
 struct link_fact {
 	__u32 id;
 	__u32 alive; /* 0: its task has ended, or its CPU has gone offline; 1 */
-	__s32 cpu;   /* -1: any */
-	__s32 tid;   /* of the task that it is bound to; 0: none, or it has ended */
+	__u32 inherited; /* 1: others count for it, too, which its task's threads or children have got; 0 */
+	__u32 zero;
+	__s32 cpu; /* -1: any */
+	__s32 tid; /* of the task that it is bound to; 0: none, or it has ended */
 	__u64 perf_id;
 };

@@ -169,6 +169,13 @@ static int check_life(const struct link_fact *facts, size_t n, uint64_t id, unsi
 {
 	const struct link_fact *fact = link_facts_find(facts, n, (uint32_t)id);
 
+	if (fact && fact->inherited)
+		return fail(
+			f, EBUSY,
+			"Perf event %u has been inherited by a thread or child of its task already, and "
+			"would record that instead, whenever the kernel swaps the two; open it anew "
+			"and have it adopted before the task forks, or record the task with -p.",
+			k);
 	if (!fact || fact->alive)
 		return 0;
 	return fail(f, ESRCH,
