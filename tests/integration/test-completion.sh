@@ -92,6 +92,11 @@ for comm in 'pp-zq;id' 'pp-zq&id' pp-zq-1; do
 	spawn "$SCRATCH/$comm" 1000
 done
 offers "perfctl create x --comm pp-z" "pp-zq-1"
+# Or a file, of which readline only quotes whole names.
+mkdir "$SCRATCH/files"
+touch "$SCRATCH/files/"{'zq;id;','zq$(id)','zq id',"zq';id;'",'zq`id`',zq-1}
+offers "perfctl create x -e uprobe:$SCRATCH/files/z" "$SCRATCH/files/zq-1:"
+offers "perfctl create x -e 'uprobe:$SCRATCH/files/z" "uprobe:$SCRATCH/files/zq-1:"
 offers "perfctl script --time re" "real relative"
 offers "perfctl script -F comm,ti" "comm,tid comm,time"
 # A user's own COMP_WORDBREAKS, without ":" and "=".

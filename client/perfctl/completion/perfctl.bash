@@ -29,7 +29,9 @@ _perfctl_files() {
 	file) compgen -f -- "$2" ;;
 	directory) compgen -d -- "$2" ;;
 	file:)
+		# Readline quotes whole file names only; see is_plain() for what the others could do.
 		compgen -f -- "$2" | while IFS= read -r word; do
+			[[ $word != *[!a-zA-Z0-9_.,:+/@%=^-]* ]] || continue
 			[ -d "$word" ] && echo "$word/" || echo "$word:"
 		done
 		;;
