@@ -194,10 +194,16 @@ static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigg
 								 struct pp_fired *fired)
 {
 	__u64 last = pp_read_word(&t->last), now = fired->time;
-
 	/* Signed: another CPU may have been a little later. */
-	if ((last && (__s64)(now - last) < (__s64)t->spec.hold_off) ||
-	    __sync_val_compare_and_swap(&t->last, last, now) != last) {
+	int held = last && (__s64)(now - last) < (__s64)t->spec.hold_off;
+
+	/* `last` stays that of a firing. */
+	if (!held && t->spec.max_per_day && now - pp_read_word(&t->day) < PP_DAY &&
+	    pp_read_word(&t->in_day) >= t->spec.max_per_day) {
+		__sync_fetch_and_add(&t->spent, 1);
+		return 0;
+	}
+	if (held || __sync_val_compare_and_swap(&t->last, last, now) != last) {
 		__sync_fetch_and_add(&t->held, 1);
 		return 0;
 	}

@@ -28,15 +28,19 @@ armed coredump/crash $TARGETS
 expect_eq "$(perfctl list coredump | awk 'NR > 1 { print $2 }' | xargs)" "calls crash life" "events of the preset"
 said 3 'no snapshot of a crash' perfctl coredump
 
-# And its filter, for this program alone; no other firing holds it off.
-cat >"$CONF.d/coredump2.conf" <<-END
-	[trigger coredump/crash]
-	Filter=($(sed -n 's/^Filter=//p' "$preset")) && comm == "${CRASHING##*/}"
-	HoldOff=10ms
-	[event coredump/calls]
-	Buffer=1M
-END
-expect_ok perfctl reload
+# for_this [KEY…]: with its filter, for this program alone.
+for_this() {
+	{
+		echo "[trigger coredump/crash]"
+		echo "Filter=($(sed -n 's/^Filter=//p' "$preset")) && comm == \"${CRASHING##*/}\""
+		printf '%s\n' "$@"
+		printf '%s\n' "[event coredump/calls]" Buffer=1M
+	} >"$CONF.d/coredump2.conf"
+	expect_ok perfctl reload
+}
+
+# No other firing holds it off, and it ends with the signal.
+for_this HoldOff=10ms After=
 armed coredump/crash $TARGETS
 start_collector "$SPOOL"
 
@@ -165,6 +169,23 @@ done
 expect_eq "$(trigger_field coredump/crash fired) $(trigger_field coredump/crash late)" "${#CRASHED[@]} 0" "firings, and late ones"
 expect_eq "$(find "$SPOOL" -type f | wc -l)" "${#CRASHED[@]}" "files"
 echo "${#CRASHED[@]} crashes, around which the daemons and the collector were killed: a file of each"
+
+# As it is shipped: a second one within the window.
+start_collector "$SPOOL"
+for_this
+armed coredump/crash $TARGETS
+crash
+first=${CRASHED[-1]}
+crashed
+sleep 0.3
+crash
+crashed
+wait_until 20 is_found "$first"
+perf script -i "$(perfctl coredump "$first" --path)" --pid "${CRASHED[-1]}" -F event,trace 2>/dev/null >"$SCRATCH/calls"
+expect_eq "$(grep -c 'sys_enter: NR 3 (ffffffffffffffff' "$SCRATCH/calls")" $CALLS "calls of a program that crashed 0.3 s later"
+expect_match "$(<"$SCRATCH/calls")" 'signal:signal_generate: sig=11 ' "its signal"
+end_collector
+
 write_conf KeepEvents=no
 expect_ok perfctl reload
 stop_daemon

@@ -279,6 +279,12 @@ START_TEST(triggers)
 	ck_assert_uint_eq(e->trigger.after, 500000000);
 	ck_assert_uint_eq(e->trigger.after_records, 200);
 	expect(0, 0, 0, 0);
+	/* What an earlier file has set is taken away. */
+	put_dropin("c.conf", "[trigger n/t]\nAfter=\n");
+	expect(0, 1, 0, 0);
+	ck_assert_uint_eq(registry_by_name(&b.lifecycle.registry, "n", "t")->trigger.after, 0);
+	put_dropin("c.conf", "");
+	expect(0, 1, 0, 0);
 	put_dropin("b.conf", "[trigger n/t]\nHoldOff=500ms\nMaxPerDay=3\nAfter=501ms\n");
 	expect(0, 0, 0, 1);
 	put_dropin("b.conf", "[trigger n/t]\nAction=pause\n");

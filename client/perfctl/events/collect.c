@@ -2,6 +2,7 @@
 #include "client/perfctl/events/collect.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,6 +11,7 @@
 #include "client/perfctl/events/tape.h"
 #include "client/perfctl/output/outfile.h"
 #include "proto/clock.h"
+#include "proto/fired.h"
 
 #define SECOND 1000000000ULL
 #define RETRY_MAX (60 * SECOND)
@@ -38,7 +40,7 @@ static void describe(const struct firing *f, struct spooled *ret)
 
 	*ret = (struct spooled){
 		.number = t->number,
-		.id = t->id,
+		.id = f->tapes[f->n - 1].id,
 		.pid = t->by_hand ? 0 : t->pid,
 		.time = pp_clock_real(t->fired),
 	};
@@ -94,11 +96,19 @@ static int open_all(struct collecting *c, const struct firing *f, struct chosen 
 		return 1;
 	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
 	if (r >= 0) {
-		/* No record fired if one was missing. */
-		windows[events.n] = (struct take_window){ f->tapes[0].fired, f->tapes[0].fired };
-		if (!f->tapes[0].overdue)
-			r = window_of(events.events[events.n], f->tapes[0].fired,
-				      &windows[events.n]);
+		struct take_window *window = &windows[events.n];
+
+		/* No record fired if one was missing, or if somebody did. */
+		*window = (struct take_window){ f->tapes[0].fired, f->tapes[0].fired };
+		if (!f->tapes[0].overdue && !f->tapes[0].by_hand) {
+			r = window_of(events.events[events.n], f->tapes[0].fired, window);
+			if (r >= 0 && !window->since)
+				complain(
+					"the record with which %s/%s has fired (number %" PRIu64
+					") was overwritten by later ones before it could be saved; "
+					"add the trigger with a larger buffer (-m)",
+					f->tapes[0].ns, tape_trigger(f->tapes), f->tapes[0].number);
+		}
 		events.n++;
 		if (r < 0)
 			return r;
@@ -200,22 +210,51 @@ static int release(struct collecting *c, const struct firing *f)
 	return r;
 }
 
-/* Not by its name: a trigger that was removed meanwhile gives another one. Nor by its id alone: an event
- * that was frozen without a second set has the same id at each firing. A clock that was set in between
- * makes a second file. */
-static bool is_saved(const struct collecting *c, const struct spooled *file)
+/* An event that was frozen without a second set is its own tape: it has the same id at each firing, from before all of
+ * them. */
+static bool is_itself(const struct firing *f)
+{
+	const struct perfpersist_tape *newest = &f->tapes[f->n - 1];
+
+	return newest->id == newest->event;
+}
+
+static bool is_name(const char *trigger, const char *other)
+{
+	return !strcmp(trigger, other) || !strcmp(trigger, PP_TRIGGER_REMOVED) ||
+	       !strcmp(other, PP_TRIGGER_REMOVED);
+}
+
+/* Whether this file is of that firing. A clock that was set in between makes a second file. */
+static bool is_of(const struct spooled *saved, const struct spooled *file, bool is_itself)
+{
+	uint64_t apart =
+		saved->time > file->time ? saved->time - file->time : file->time - saved->time;
+
+	if (saved->number != file->number || apart > 2 * SECOND)
+		return false;
+	/* A trigger that was removed meanwhile gives another name. */
+	return is_itself ? saved->pid == file->pid && !strcmp(saved->comm, file->comm) &&
+				   !strcmp(saved->ns, file->ns) &&
+				   is_name(saved->trigger, file->trigger)
+			 : saved->id == file->id;
+}
+
+/* Whether it is there already. If not, and it is to have another id than its tape, it gets one that is newer than
+ * those of the others. */
+static bool is_saved(const struct collecting *c, const struct firing *f, struct spooled *file)
 {
 	_cleanup_free_ struct spooled *all = NULL;
 	size_t n = 0;
 
 	if (spool_list(c->options->directory, &all, &n) < 0)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t apart = all[i].time > file->time ? all[i].time - file->time
-							  : file->time - all[i].time;
-
-		if (all[i].id == file->id && all[i].number == file->number && apart <= 2 * SECOND)
+	for (size_t i = 0; i < n; i++)
+		if (is_of(&all[i], file, is_itself(f)))
 			return true;
+	if (n && is_itself(f)) {
+		file->id = MAX(file->id, all[n - 1].id + 1);
+		spool_name(file);
 	}
 	return false;
 }
@@ -227,7 +266,7 @@ static int save(struct collecting *c, const struct firing *f)
 	int r;
 
 	describe(f, &file);
-	if (is_saved(c, &file))
+	if (is_saved(c, f, &file))
 		return release(c, f);
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->options->directory, file.name) >=
 	    sizeof(path))

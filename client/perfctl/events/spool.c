@@ -110,7 +110,9 @@ static int by_id(const void *a, const void *b)
 {
 	const struct spooled *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->time != y->time ? (x->time < y->time ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static bool is_file(int directory, const char *name, struct spooled *ret)

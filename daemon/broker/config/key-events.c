@@ -202,10 +202,10 @@ static void take_targets(struct settings *s, const struct key *k, const char *va
 static void take_after(struct settings *s, const struct key *k, const char *value, void *into)
 {
 	struct pp_trigger_spec *spec = (void *)((char *)into + k->offset);
+	uint64_t time = 0, records = 0;
 
-	uint64_t time, records;
-
-	if (pp_parse_window(value, config_parse_duration, &time, &records) >= 0) {
+	/* A file that comes later takes away what an earlier one has set. */
+	if (!*value || pp_parse_window(value, config_parse_duration, &time, &records) >= 0) {
 		spec->after = time;
 		spec->after_records = records;
 	} else

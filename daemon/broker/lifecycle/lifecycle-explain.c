@@ -23,6 +23,14 @@ void lifecycle_explain(const struct lifecycle *l, int err, const char *ns, const
 			 "when that is done.",
 			 ns, name);
 		break;
+	case -ENOTEMPTY:
+		snprintf(
+			buf, size,
+			"What triggers have frozen of %s/%s waits, and there is no room for more: save it "
+			"(perfctl snapshots collect --once) or give it up (perfctl trigger release), and "
+			"try again.",
+			ns, name);
+		break;
 	case -EMLINK:
 		snprintf(buf, size,
 			 "%s/%s shares its rings with other names, which would change with it; "

@@ -221,7 +221,7 @@ static int check_rest_of_tape(const struct lifecycle *l, const struct event *e)
 {
 	if (e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING) && !(e->truth.now & PP_NOW_STOPPED) &&
 	    tapes_of(&l->tapes, e->truth.id))
-		return -EBUSY;
+		return -ENOTEMPTY;
 	return check_rest(e);
 }
 

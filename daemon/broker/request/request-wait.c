@@ -75,6 +75,7 @@ void request_ordered(struct request *r, struct pending *p, int err, const char *
 	if (err >= 0)
 		return;
 	request_explain(r, err, ns, name, sentence, sizeof(sentence));
-	refuse(r, err == -EALREADY || err == -EMLINK ? EBUSY : -err, "%s", sentence);
+	refuse(r, err == -EALREADY || err == -EMLINK || err == -ENOTEMPTY ? EBUSY : -err, "%s",
+	       sentence);
 	pending_free(p);
 }

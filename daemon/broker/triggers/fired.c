@@ -54,7 +54,7 @@ static void tell(const struct pp_spec *spec, const struct pp_fired *by, const ch
 	char comm[sizeof(by->comm)], cause[64] = "by hand", who[128], effect[2 * PP_NAME_SIZE + 80];
 	char fields[512];
 
-	trigger = trigger ?: "(removed)";
+	trigger = trigger ?: PP_TRIGGER_REMOVED;
 	memcpy(comm, by->comm, sizeof(comm));
 	comm[sizeof(comm) - 1] = 0;
 	make_printable(comm, '?');
