@@ -24,7 +24,8 @@ struct incident {
 	const char *output, *last, *since, *until;
 	struct outdir out;
 	char *socket, *registry,
-		*saved; /* of the call, not relative to the directory that we are in */
+		*saved; /* the call's options; --saved is a word with its value. Not relative to the directory
+			 * that we are in */
 };
 
 static const struct verb_option options[] = {
@@ -118,7 +119,8 @@ static struct command perfctl(const struct incident *o, const char *verb)
 	add_option(&c, "--instance", connect->instance);
 	add_option(&c, "--socket", o->socket);
 	add_option(&c, "--registry", o->registry);
-	add_option(&c, "--saved", o->saved);
+	if (o->saved)
+		add(&c, o->saved);
 	if (connect->direct)
 		add(&c, "--direct");
 	add(&c, verb);
@@ -404,6 +406,20 @@ static char *from_here(const char *path)
 	return here && asprintf(&whole, "%s/%s", here, path) >= 0 ? whole : NULL;
 }
 
+/* "--saved=SAVE": its value may be left out, so it is no word of its own. */
+static char *saved_from_here(const char *save)
+{
+	_cleanup_free_ char *whole = NULL;
+	char *option = NULL;
+
+	if (!save)
+		return NULL;
+	/* The directory of a save needs no slash. */
+	whole = *save && access(save, F_OK) == 0 ? realpath(save, NULL) : NULL;
+	return asprintf(&option, "--saved%s%s", *save ? "=" : "", whole ?: save) < 0 ? NULL
+										     : option;
+}
+
 static int run(struct call *call)
 {
 	struct incident o = { .call = call, .out = OUTDIR_NONE };
@@ -423,7 +439,7 @@ static int run(struct call *call)
 	o.output = output;
 	o.socket = from_here(call->connect.socket);
 	o.registry = from_here(call->connect.registry);
-	o.saved = from_here(call->connect.saved);
+	o.saved = saved_from_here(call->connect.saved);
 	signals_catch();
 	signals_catch_also(SIGHUP);
 	umask(0077); /* recorded data is not for everybody */

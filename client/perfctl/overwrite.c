@@ -28,8 +28,8 @@ static int write_one(struct call *call, struct perfpersist *p, char **names, siz
 	r = outfile_commit(&out);
 	if (r < 0)
 		return outfile_failed(path, r);
-	fprintf(stderr, "perfctl record: %" PRIu64 " records, %s: %s\n", result.records,
-		format_size(result.bytes).s, path);
+	fprintf(stderr, "perfctl record: %" PRIu64 " records, %" PRIu64 " bytes: %s\n",
+		result.records, result.bytes, path);
 	return EXIT_OK;
 }
 

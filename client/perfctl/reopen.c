@@ -12,6 +12,7 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/print-record.h"
+#include "proto/clock.h"
 
 #define DEFAULT_RECORDS 10
 #define NOT_GIVEN (UINT64_MAX - 1)
@@ -156,6 +157,8 @@ static void several_done(struct several *s)
 
 static int several_open(struct several *s)
 {
+	/* Before the rings are copied: what is asked for is the time before the question. */
+	uint64_t began = pp_clock_ns(CLOCK_MONOTONIC);
 	size_t n = s->chosen->n;
 	int r = perfpersist_interleave_new(s->chosen->events, n, &s->records);
 
@@ -168,7 +171,7 @@ static int several_open(struct several *s)
 	if (r < 0)
 		return r;
 	selection_settle(s->selection, perfpersist_event_realtime(s->chosen->events[0], 0),
-			 chosen_now(s->records));
+			 chosen_now(s->records, began));
 	selection_learn_running(s->selection);
 	return 0;
 }

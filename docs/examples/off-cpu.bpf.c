@@ -3,7 +3,7 @@
  * A latency above a threshold: keeps a sched:sched_switch only if the task that comes was off the CPU
  * for at least THRESHOLD ns, asleep or waiting. As a trigger it fires then.
  *
- *     clang -g -O2 -target bpf -c off-cpu.bpf.c          (-DTHRESHOLD=50000000)
+ *     clang -g -O2 -target bpf -idirafter /usr/include/$(gcc -print-multiarch) -c off-cpu.bpf.c          (-DTHRESHOLD=50000000)
  *     perfctl create slow -e sched:sched_switch --bpf off-cpu.bpf.o
  *     bpftool map dump pinned /run/perfpersist/registry/default/slow/map-decided
  */

@@ -4,7 +4,7 @@
  * it counts at least PER_MS a millisecond of the time that it ran on this CPU. Of cache-misses that is
  * code that misses the cache; where few are good, as of instructions, compare the other way round.
  *
- *     clang -g -O2 -target bpf -c ratio.bpf.c            (-DPER_MS=20000)
+ *     clang -g -O2 -target bpf -idirafter /usr/include/$(gcc -print-multiarch) -c ratio.bpf.c            (-DPER_MS=20000)
  *     perfctl create misses -e cache-misses -c 10000 -g --bpf ratio.bpf.o
  */
 #include <linux/bpf.h>

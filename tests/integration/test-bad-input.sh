@@ -178,7 +178,7 @@ filter 3 "cgroup '/nosuch' cannot be found under /sys/fs/cgroup.*; see /proc/PID
 create 3 "cgroup '/nosuch' cannot be found" t/x --cgroup /nosuch
 create 3 "cgroup 'nosuch.service' cannot be found: no slice" t/x --cgroup nosuch.service
 create 2 'is neither the name of a unit nor a path from the root of the cgroups' t/x --cgroup a/b
-refused 2 'an -e EVENT must precede its filter' perfctl create t/x --filter 'prev_pid == 1' -e sched:sched_switch
+refused 2 'the event that it is for must precede it: -e EVENT' perfctl create t/x --filter 'prev_pid == 1' -e sched:sched_switch
 create 2 'an -e has one filter; write \(A\) && \(B\)' t/x -e sched:sched_switch --filter 'prev_pid == 1' --filter 'prev_pid == 2'
 for pids in '' abc -1 '1,' '1,,2' 99999999999; do
 	create 2 'not a list of process ids such as 12,34' t/x -p "$pids"

@@ -42,12 +42,12 @@ static int open_one(struct perfpersist *p, const struct perfpersist_info *info, 
 	return EXIT_OK;
 }
 
-uint64_t chosen_now(struct perfpersist_interleave *records)
+uint64_t chosen_now(struct perfpersist_interleave *records, uint64_t now)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	bool is_saved = perfpersist_interleave_info(records, 0, &info) >= 0 && info.saved;
 
-	return is_saved ? info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
+	return is_saved ? info.saved_mono : now;
 }
 
 void allow_descriptors(void)

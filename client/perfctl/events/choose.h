@@ -17,8 +17,8 @@ int choose_events(struct call *call, struct perfpersist *p, char **names, size_t
 		  bool copies, struct chosen *ret);
 void chosen_done(struct chosen *c);
 
-/* The time (CLOCK_MONOTONIC, ns) of what is read: now; of a save: when it was made. */
-uint64_t chosen_now(struct perfpersist_interleave *records);
+/* The time (CLOCK_MONOTONIC, ns) of what is read: `now`; of a save: when it was made. */
+uint64_t chosen_now(struct perfpersist_interleave *records, uint64_t now);
 
 /* Allows this process as many descriptors as it may have: rings of many events on many CPUs need many. */
 void allow_descriptors(void);

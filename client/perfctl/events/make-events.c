@@ -28,7 +28,9 @@ static int take_filter(const struct given *g)
 	struct make_events *m = g->to;
 
 	if (!m->n)
-		return refuse(g, "an -e EVENT must precede its filter");
+		return refuse(
+			g,
+			"the event that it is for must precede it: -e EVENT, or --on EVENT of a trigger");
 	if (m->events[m->n - 1].filter)
 		return refuse(g, "an -e has one filter; write (A) && (B)");
 	m->events[m->n - 1].filter = g->value;
@@ -80,14 +82,14 @@ static int take_max_stack(const struct given *g)
 
 const struct verb_option make_events_options[] = {
 	{ 0, "filter", "FILTER",
-	  "record only what fits, for the -e before it, in the syntax of perf and ftrace: "
+	  "record only what fits, for the event before it, in the syntax of perf and ftrace: "
 	  "'prev_pid != 0 && comm ~ \"nginx*\"'",
 	  .take = take_filter },
 	{ 'a', "all-cpus", NULL, "record on all online CPUs; the default",
 	  TAKE_FLAG(struct make_events, all_cpus) },
 	{ 'm', "mmap-pages", "SIZE",
 	  "the buffer of each CPU, or its AUX area: a number of pages, or a size with B, K, M, G; "
-	  "rounded up to a power of two; default: 512K",
+	  "rounded up to a power of two; default: 512K, of a trigger's own event 64K",
 	  TAKE_VALUE(struct make_events, opts.buffer, parse_buffer_size, NOT_A_BUFFER_SIZE),
 	  .completes = COMPLETE_WORDS, .words = BUFFER_SIZES },
 	{ 'c', "count", "PERIOD", "sampling: a record every PERIOD events", .take = take_rate,

@@ -123,8 +123,8 @@ static void tell_file(const struct recording *recording, const char *path, uint6
 {
 	if (recording->call->json)
 		return;
-	fprintf(stderr, "perfctl record: %" PRIu64 " record%s, %s: %s\n", recording->samples,
-		recording->samples == 1 ? "" : "s", format_size(bytes).s, path);
+	fprintf(stderr, "perfctl record: %" PRIu64 " record%s, %" PRIu64 " bytes: %s\n",
+		recording->samples, recording->samples == 1 ? "" : "s", bytes, path);
 }
 
 static int name_file(struct recording *recording, char **ret)

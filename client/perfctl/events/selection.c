@@ -114,6 +114,7 @@ static bool parse_wall_clock(const char *text, uint64_t *ret)
 	uint64_t fraction;
 	const char *rest;
 	struct tm tm = {};
+	int day;
 
 	rest = strptime(text, "%Y-%m-%d", &tm);
 	if (rest && (*rest == ' ' || *rest == 'T')) {
@@ -128,8 +129,9 @@ static bool parse_wall_clock(const char *text, uint64_t *ret)
 	if (!rest || !read_fraction(rest, &fraction))
 		return false;
 	tm.tm_isdst = -1;
+	day = tm.tm_mday;
 	seconds = mktime(&tm);
-	if (seconds < 0)
+	if (seconds < 0 || tm.tm_mday != day) /* of February 30 it makes March 2 */
 		return false;
 	*ret = (uint64_t)seconds * SECOND + fraction;
 	return true;

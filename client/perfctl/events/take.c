@@ -21,7 +21,8 @@ struct taking {
 	struct selection selection; /* settled; what it points to is the caller's */
 	bool was_interrupted;	    /* before it began */
 	bool progress;
-	uint64_t now; /* CLOCK_MONOTONIC of what is read, ns */
+	uint64_t now;	/* CLOCK_MONOTONIC of what is read, ns */
+	uint64_t began; /* likewise, before it was read */
 	struct chosen chosen;
 	const struct take_window *windows; /* of each event; NULL: all */
 	struct perfpersist_interleave *records;
@@ -333,8 +334,8 @@ static void tell_begin(const struct taking *t, size_t i, const struct perfpersis
 	complain(
 		"%s/%s reaches back %.1f s only, not %.1f s; a larger buffer (`perfctl change -m`) "
 		"holds more",
-		info->ns, info->name, (double)(t->now - MIN(begin, t->now)) / 1e9,
-		(double)(t->now - MIN(t->selection.since, t->now)) / 1e9);
+		info->ns, info->name, (double)(t->began - MIN(begin, t->began)) / 1e9,
+		(double)(t->began - MIN(t->selection.since, t->began)) / 1e9);
 }
 
 static int write_end(struct taking *t)
@@ -365,13 +366,19 @@ static int write_end(struct taking *t)
 
 static void settle(struct taking *t)
 {
-	t->now = chosen_now(t->records);
-	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0), t->now);
+	t->now = chosen_now(t->records, pp_clock_ns(CLOCK_MONOTONIC));
+	t->began = chosen_now(t->records, t->began);
+	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0),
+			 t->began);
 }
 
 static int write_file(struct taking *t, int fd, bool pipe, struct take_result *ret)
 {
-	int r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
+	int r;
+
+	/* Before all the work: what is asked for is the time before the question. */
+	t->began = pp_clock_ns(CLOCK_MONOTONIC);
+	r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
 
 	t->result.traces = t->traces.n;
 	t->result.has_samples = t->traces.has_samples;
