@@ -189,10 +189,11 @@ load=$SPAWNED
 perfctl create t/other -e cpu-clock -c 10000000 -m 64K
 for what in "change t/other -c 5000000" "pause t/other" killed "claim t/other -- sleep 30"; do
 	claim other
+	read -ra words <<<"$what"
 	case $what in
 	killed) kill_daemon && start_daemon ;;
-	claim*) spawn perfctl ${what} && wait_until 10 sh -c '! "$@" >/dev/null 2>&1' - "${PERFCTL[@]}" show t/other ;;
-	*) expect_ok perfctl $what ;;
+	claim*) spawn perfctl "${words[@]}" && wait_until 10 sh -c '! "$@" >/dev/null 2>&1' - "${PERFCTL[@]}" show t/other ;;
+	*) expect_ok perfctl "${words[@]}" ;;
 	esac
 	[[ $what != pause* ]] || expect_ok perfctl resume t/other
 	claim_goes_on

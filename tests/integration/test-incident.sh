@@ -103,6 +103,10 @@ perfctl report -i "a thing/snapshot.data" >/dev/null
 expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
 
 # Nothing is left where it fails.
+perfctl save flight/sched >/dev/null
+save=$(find "$STATE/saved" -mindepth 1 -maxdepth 1 -type d | sed -n 1p)
+expect_match "$(perfctl --saved incident -o saved 2>&1)" "saved.tar.gz" "an incident of the newest save"
+(cd "$(dirname "$save")" && expect_match "$(perfctl --saved="${save##*/}" incident -o "$SCRATCH/named" 2>&1)" "named.tar.gz" "of one by its name")
 fails 1 "a thing or a thing.tar.gz exists" perfctl incident -o "a thing"
 fails 1 "cannot make \.\.: Invalid argument" perfctl incident -o ..
 fails 1 "No such file" perfctl incident -o nowhere/x
@@ -132,3 +136,22 @@ expect_eq "$(find . -name '.*.*' | tr '\n' ' ')" "" "what is left behind"
 perfctl create t/clock -e cpu-clock -F 99 >/dev/null
 perfctl snapshot t/ -o clock >/dev/null 2>&1
 expect_match "$(perfctl report -i clock --findings)" "Not recorded: who waits for a CPU, and who woke it \\(-e sched:sched_switch"
+
+# ── two events of one tracepoint ─────────────────────────────────────────────────────────
+
+for name in one two; do
+	perfctl create "twice/$name" -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 1M >/dev/null
+done
+mkfifo quiet
+spawn bash -c 'exec 9<>quiet; for i in {1..30}; do read -rt 0.002 -u 9; done'
+wait "$SPAWNED" || true
+perfctl pause twice/ >/dev/null
+perfctl snapshot twice/one -o once >/dev/null 2>&1
+perfctl snapshot twice/ -o twice >/dev/null 2>&1
+# of_process FILE: what the report says of that process.
+of_process() {
+	perfctl report -i "$1" --json | jq -c --argjson pid "$SPAWNED" '.processes[] | select(.pid == $pid) | [.switches, .on_cpu_ns]'
+}
+expect_match "$(of_process once)" '^\[[3-9][0-9],'
+expect_eq "$(of_process twice)" "$(of_process once)" "switches and time on CPUs, recorded twice"
+expect_match "$(perfctl report -i twice --off-cpu)" ', 0 have missing records'

@@ -107,6 +107,10 @@ static int select_events(struct input *in, const struct selection *selection)
 	}
 	for (size_t i = 0; i < n; i++)
 		in->wanted[i] = selection_wants_event(selection, trace_event(in->trace, i)->name);
+	if (repeats_init(&in->repeats, in->trace, in->wanted) < 0) {
+		complain("cannot read %s: out of memory", in->what);
+		return EXIT_FAILED;
+	}
 	return EXIT_OK;
 }
 
@@ -184,6 +188,11 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 		error = r > 0 ? look_who(in, selection, ret, ret_wanted) : 0;
 		r = error < 0 ? error : r;
 	} while (r > 0 && ret->kind == TRACE_SAMPLE && !is_selected(in, selection, ret));
+	if (r > 0 && ret->kind == TRACE_SAMPLE && ret->event) {
+		error = repeats_look(&in->repeats, ret);
+		ret->again = error > 0;
+		r = error < 0 ? error : r;
+	}
 	if (r == -EBADMSG)
 		complain("%s: %s; the records before that were read", in->what, trace_error());
 	else if (r < 0)
@@ -207,6 +216,7 @@ int input_look_ahead(struct input *in, const struct selection *selection)
 void input_done(struct input *in)
 {
 	decoders_done(&in->decoders);
+	repeats_done(&in->repeats);
 	trace_free(in->trace);
 	in->fd = close_fd(in->fd);
 	free(in->what);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "client/perfctl/decode/decoders.h"
+#include "client/perfctl/events/repeats.h"
 #include "client/perfctl/events/take.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/trace/trace.h"
@@ -16,7 +17,8 @@ struct input {
 	struct trace *trace;
 	struct decoders decoders;
 	bool *wanted; /* a byte for each event: whether --event selects it */
-	char *what;   /* for people: "perf.data", "a snapshot of sched/switch" */
+	struct repeats repeats;
+	char *what; /* for people: "perf.data", "a snapshot of sched/switch" */
 };
 
 /* file: of -i, or NULL; the names are call's operands. Settles the selection and applies it to

@@ -258,7 +258,7 @@ int sums_add(struct aggregate_parts *p, const struct trace_record *r, bool wante
 	sum->samples += wanted;
 	if (wanted && r->cpu < AGGREGATE_CPUS && mark_cpu(sum, r->cpu) < 0)
 		return -ENOMEM;
-	if (!s->decoder || !r->sample.raw)
+	if (!s->decoder || !r->sample.raw || r->again)
 		return 0;
 	return s->child_pid ? add_fork(p, s, pid, comm, r)
 			    : add_switch(p, s, who, wanted || !p->threads_alone, r);

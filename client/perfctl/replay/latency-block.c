@@ -89,7 +89,7 @@ static int end_of(struct latency *l, const struct latency_now *now, struct reque
 static void missing(struct latency *l, const struct latency_now *now, const struct begin *b)
 {
 	if (b->open)
-		latency_count(l, LATENCY_BLOCK, LATENCY_NOBODY, now->cpu, true);
+		latency_count(l, LATENCY_BLOCK, LATENCY_NOBODY, now, true);
 }
 
 int latency_insert(struct latency *l, const struct latency_now *now,
@@ -154,7 +154,7 @@ int latency_complete(struct latency *l, const struct latency_now *now,
 		/* A flush without data completes with the device's own, and is never issued. */
 		if (!request->n_sectors && !r->queued.open)
 			return 0;
-		latency_count(l, LATENCY_BLOCK, LATENCY_NOBODY, now->cpu, r->queued.open);
+		latency_count(l, LATENCY_BLOCK, LATENCY_NOBODY, now, r->queued.open);
 		r->queued.open = false;
 		return 0;
 	}

@@ -21,7 +21,7 @@ static void forget(struct latency *l, const struct latency_now *now, struct late
 		   size_t depth)
 {
 	for (; c->n_handlers > depth; c->n_handlers--)
-		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, true);
+		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now, true);
 }
 
 /* What must have ended before this begins: an interrupt is not handled within itself, and a softirq begins
@@ -72,7 +72,7 @@ int latency_exit(struct latency *l, const struct latency_now *now,
 		return now->cpu < AGGREGATE_CPUS ? -ENOMEM : 0;
 	depth = find(c, handler);
 	if (!depth) {
-		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now->cpu, c->n_handlers > 0);
+		latency_count(l, LATENCY_IRQ, LATENCY_NOBODY, now, c->n_handlers > 0);
 		return 0;
 	}
 	forget(l, now, c, depth);

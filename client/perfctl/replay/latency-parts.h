@@ -119,8 +119,8 @@ struct latency_about {
 int latency_end(struct latency *l, enum latency_kind kind, struct begin *b,
 		const struct latency_now *now, const struct latency_about *about);
 /* An end without a beginning, or (missing) a beginning without an end. */
-void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu,
-		   bool missing);
+void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread,
+		   const struct latency_now *now, bool missing);
 /* At the end, which is this kind's if that is earlier. */
 uint64_t latency_until(const struct latency *l, enum latency_kind kind, uint64_t end);
 int latency_still_open(struct latency *l, enum latency_kind kind, const struct begin *b,

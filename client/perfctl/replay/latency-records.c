@@ -359,7 +359,7 @@ static int add_sample(struct latency_records *r, struct latency *l,
 		now.chain = leaf;
 		return findings_sample(r->findings, &now);
 	}
-	if (!(r->wanted & BIT(s->fact)) || !s->fact)
+	if (!(r->wanted & BIT(s->fact)) || !s->fact || record->again)
 		return 0;
 	failed = record->sample.raw
 			 ? decoder_load(s->decoder, record->sample.raw, record->sample.raw_size)
@@ -463,6 +463,19 @@ int latency_records_finish(struct latency_records *r, struct latency *l)
 	return latency_finish(l, r->end) < 0 ? -ENOMEM : 0;
 }
 
+/* Nothing was recorded between the last record and the time until which the file is complete: what has not ended by
+ * its last record goes on until then. */
+static void see_end(struct latency_records *r, const struct selection *window)
+{
+	uint64_t end = 0;
+
+	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
+		if (r->histories[kind].known)
+			end = MAX(end, r->histories[kind].to);
+	if (r->end)
+		r->end = MAX(r->end, window->until ? MIN(end, window->until) : end);
+}
+
 int latency_records_read(struct latency_records *r, const struct selection *window,
 			 const struct selection *chosen, struct latency_options *options,
 			 struct aggregate *a, struct latency **ret)
@@ -483,5 +496,6 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 		if (failed < 0)
 			return failed;
 	}
+	see_end(r, window);
 	return latency_records_finish(r, *ret) < 0 ? -ENOMEM : more;
 }

@@ -25,16 +25,18 @@ static const char *state_name(uint64_t state)
 	return state & STATE_PREEMPTED ? "R+" : "R";
 }
 
-static void missing(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu)
+static void missing(struct latency *l, enum latency_kind kind, uint32_t thread,
+		    const struct latency_now *now)
 {
 	if (latency_has(l, kind))
-		latency_count(l, kind, thread, cpu, true);
+		latency_count(l, kind, thread, now, true);
 }
 
-static void before(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu)
+static void before(struct latency *l, enum latency_kind kind, uint32_t thread,
+		   const struct latency_now *now)
 {
 	if (latency_has(l, kind))
-		latency_count(l, kind, thread, cpu, false);
+		latency_count(l, kind, thread, now, false);
 }
 
 static uint64_t lost_switches(const struct latency *l)
@@ -57,8 +59,8 @@ static int check_running(struct latency *l, const struct latency_now *now, uint3
 	if (t->sched != SCHED_RUNNING)
 		return 0;
 	t->sched = SCHED_UNKNOWN;
-	missing(l, LATENCY_OFF_CPU, i, now->cpu);
-	missing(l, LATENCY_WAKEUPS, i, now->cpu);
+	missing(l, LATENCY_OFF_CPU, i, now);
+	missing(l, LATENCY_WAKEUPS, i, now);
 	return 0;
 }
 
@@ -74,9 +76,9 @@ static int switch_out(struct latency *l, const struct latency_now *now, uint64_t
 		return -ENOMEM;
 	t = &l->threads[i];
 	if (t->off.open)
-		missing(l, LATENCY_OFF_CPU, i, now->cpu);
+		missing(l, LATENCY_OFF_CPU, i, now);
 	if (t->sched == SCHED_OFF && t->wait.open)
-		missing(l, LATENCY_WAKEUPS, i, now->cpu);
+		missing(l, LATENCY_WAKEUPS, i, now);
 	t->off = latency_begin(l, LATENCY_OFF_CPU, now, label);
 	t->wait = latency_begin(l, LATENCY_WAKEUPS, now, 0);
 	t->wait.open = runs_on;
@@ -100,9 +102,9 @@ static int end_wait(struct latency *l, const struct latency_now *now, struct lat
 			       ? latency_end(l, LATENCY_WAKEUPS, &t->wait, now, about)
 			       : 0;
 	if (t->sched == SCHED_UNKNOWN)
-		before(l, LATENCY_WAKEUPS, about->thread, now->cpu);
+		before(l, LATENCY_WAKEUPS, about->thread, now);
 	else
-		missing(l, LATENCY_WAKEUPS, about->thread, now->cpu);
+		missing(l, LATENCY_WAKEUPS, about->thread, now);
 	return 0;
 }
 
@@ -116,9 +118,9 @@ static int end_off(struct latency *l, const struct latency_now *now, struct late
 	if (t->fresh) /* it has never run before */
 		return 0;
 	if (t->sched == SCHED_UNKNOWN)
-		before(l, LATENCY_OFF_CPU, about->thread, now->cpu);
+		before(l, LATENCY_OFF_CPU, about->thread, now);
 	else
-		missing(l, LATENCY_OFF_CPU, about->thread, now->cpu);
+		missing(l, LATENCY_OFF_CPU, about->thread, now);
 	return 0;
 }
 

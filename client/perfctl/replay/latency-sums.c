@@ -59,6 +59,15 @@ static int longest_first(const void *left, const void *right)
 	return l->begin < r->begin ? -1 : l->begin > r->begin;
 }
 
+/* The process that a record's thread belongs to, as far as it is known. */
+static uint32_t process_of(const struct latency *l, const struct latency_about *about)
+{
+	int64_t i = about->thread == LATENCY_NOBODY ? keytable_get(&l->by_tid, about->who->tid)
+						    : (int64_t)about->thread;
+
+	return i < 0 ? about->who->tid : latency_process(l, (uint32_t)i);
+}
+
 static struct latency_interval describe(const struct latency *l, const struct begin *b,
 					uint64_t end, const struct latency_about *about)
 {
@@ -66,8 +75,7 @@ static struct latency_interval describe(const struct latency *l, const struct be
 		.begin = b->time,
 		.end = end,
 		.who = *about->who,
-		.pid = about->thread == LATENCY_NOBODY ? about->who->tid
-						       : latency_process(l, about->thread),
+		.pid = process_of(l, about),
 		.label = l->labels[b->label],
 		.was_woken = about->waker,
 		.woken = about->woken,
@@ -177,7 +185,7 @@ int latency_end(struct latency *l, enum latency_kind kind, struct begin *b,
 
 	b->open = false;
 	if (is_old || is_lost) {
-		latency_count(l, kind, about->thread, now->cpu, is_lost);
+		latency_count(l, kind, about->thread, now, is_lost);
 		return 0;
 	}
 	if (!is_wanted(l, about->thread, about->who->tid, now->cpu))
@@ -186,14 +194,16 @@ int latency_end(struct latency *l, enum latency_kind kind, struct begin *b,
 	return add(l, kind, &one, about->thread, b->label);
 }
 
-void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread, uint32_t cpu,
-		   bool missing)
+void latency_count(struct latency *l, enum latency_kind kind, uint32_t thread,
+		   const struct latency_now *now, bool missing)
 {
 	struct latency_sums *s = &l->counts[kind].sums;
 	uint32_t tid = thread == LATENCY_NOBODY ? UINT32_MAX : l->threads[thread].who.tid;
 
-	if (!is_wanted(l, thread, tid, cpu))
+	if (!is_wanted(l, thread, tid, now->cpu))
 		return;
+	/* Of events that were not all recorded yet something is always missing. */
+	missing &= now->time >= l->o.complete[kind];
 	s->missing += missing;
 	s->begun_before += !missing;
 }
@@ -214,7 +224,9 @@ int latency_still_open(struct latency *l, enum latency_kind kind, const struct b
 	    !is_wanted(l, about->thread, about->who->tid, UINT32_MAX))
 		return 0;
 	if (b->lost != l->counts[kind].lost || is_incomplete(l, kind, b)) {
-		latency_count(l, kind, about->thread, UINT32_MAX, b->lost != l->counts[kind].lost);
+		latency_count(l, kind, about->thread,
+			      &(struct latency_now){ .time = end, .cpu = UINT32_MAX },
+			      b->lost != l->counts[kind].lost);
 		return 0;
 	}
 	one = describe(l, b, end, about);

@@ -172,7 +172,7 @@ int latency_call(struct latency *l, const struct latency_now *now, const char *n
 		return -ENOMEM;
 	t = &l->threads[i];
 	if (t->call.open)
-		latency_count(l, LATENCY_SYSCALLS, i, now->cpu, true);
+		latency_count(l, LATENCY_SYSCALLS, i, now, true);
 	t->call = latency_begin(l, LATENCY_SYSCALLS, now, label);
 	t->has_never_called = false;
 	return 0;
@@ -195,7 +195,7 @@ int latency_return(struct latency *l, const struct latency_now *now, const char 
 		return latency_end(l, LATENCY_SYSCALLS, &t->call, now, &about);
 	/* A new thread returns from its parent's clone. */
 	if (!t->has_never_called)
-		latency_count(l, LATENCY_SYSCALLS, about.thread, now->cpu, t->call.open);
+		latency_count(l, LATENCY_SYSCALLS, about.thread, now, t->call.open);
 	t->has_never_called = t->call.open = false;
 	return 0;
 }

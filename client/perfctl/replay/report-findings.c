@@ -283,6 +283,8 @@ static const struct {
 
 static bool is_recorded(const struct latency_records *records, size_t need)
 {
+	if (need == 0) /* whichever event says who was woken */
+		return latency_records_have(records, LATENCY_WAKEUPS);
 	return (records->recorded & needs[need].facts) == needs[need].facts;
 }
 

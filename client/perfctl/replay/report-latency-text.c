@@ -153,7 +153,7 @@ static void print_complete(const struct report *r, const struct trace_history *h
 	if (h->known && h->from > r->a->first) {
 		fputs("Complete from ", stdout);
 		print_moment(h->from);
-		puts(" on: before, some buffers have been overwritten");
+		puts(" on: what some of these events recorded before is not there");
 	} else if (!h->known && !strncmp(r->info->cmdline ?: "", "perfctl ", 8)) {
 		puts("Complete from an unknown time on: if buffers had been overwritten before, "
 		     "intervals of the first seconds may be too long");

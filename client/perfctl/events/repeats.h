@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Occurrences of a tracepoint that several events of a file have recorded, as two presets may: what is counted or
+ * matched must see each once.
+ *
+ * Two records are of one occurrence if they have the same bytes, are of one CPU, and no other record of the
+ * tracepoint lies between them. An occurrence that an interrupt cut in two is not found so, and is counted twice.
+ */
+#pragma once
+
+#include "client/perfctl/trace/trace.h"
+
+struct repeats {
+	uint32_t *group; /* of each event; 0: no other event is of its tracepoint */
+	uint32_t *member;
+	uint32_t n_groups;
+	struct told *told; /* of each CPU and group */
+	size_t n_cpus;
+};
+
+/* wanted: of each event, whether its records come. 0; -ENOMEM. */
+int repeats_init(struct repeats *r, const struct trace *trace, const bool *wanted);
+void repeats_done(struct repeats *r);
+
+/* Of a sample, in order of time: whether another event's record of the occurrence was there before. 1; 0; -ENOMEM. */
+int repeats_look(struct repeats *r, const struct trace_record *record);
