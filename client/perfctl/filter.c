@@ -7,11 +7,21 @@
 
 #include "client/perfctl/perfctl.h"
 
+static int take_comm(const struct given *g)
+{
+	struct filter_options *o = g->to;
+
+	if (!*g->value)
+		return refuse(g, "the name is empty, and no task has that");
+	o->comm = g->value;
+	return EXIT_OK;
+}
+
 const struct verb_option filter_options[] = {
 	{ 'p', "pid", "PID,...", "record only these processes",
 	  TAKE_TEXT(struct filter_options, pids), .completes = COMPLETE_PIDS },
 	{ 0, "comm", "GLOB", "record only tasks with a matching name",
-	  TAKE_TEXT(struct filter_options, comm), .completes = COMPLETE_TASK },
+	  .take = take_comm, .completes = COMPLETE_TASK },
 	{ 0, "cgroup", "PATH", "record only this cgroup, or unit of systemd, and those below it",
 	  TAKE_TEXT(struct filter_options, cgroup), .completes = COMPLETE_CGROUP },
 	{},

@@ -113,6 +113,8 @@ done
 echo "breakpoints"
 create 2 "has no address: write mem:ADDRESS" t/x -e mem:x
 create 2 "'q' in 'mem:0x1000:q' is not a modifier" t/x -e mem:0x1000:q
+create 2 'is a breakpoint, which has no frequency' t/x -e mem:0x1000:rw -F 99
+create 2 'the name is empty' t/x -e sched:sched_switch --comm ''
 create 2 'the length in .* is none: 1, 2, 4 and 8 are' t/x -e mem:0x1000/3
 create 2 'not a multiple of the length.*use more, shorter' t/x -e mem:0x1001/8:w
 

@@ -313,13 +313,20 @@ END_TEST
 START_TEST(incomplete)
 {
 	latency_free(l);
-	options.complete[LATENCY_OFF_CPU] = 120;
+	options.complete[LATENCY_OFF_CPU] = options.complete[LATENCY_SYSCALLS] = 120;
 	begin();
+	/* A return that is missing, before and after that. */
+	calls(100, 7, "read");
+	calls(110, 7, "read");
+	calls(130, 7, "read");
+	calls(140, 7, "read");
 	switches(100, 0, 7, S, 9);
 	switches(150, 0, 9, S, 7);
 	switches(160, 0, 7, S, 9);
 	switches(190, 0, 9, S, 7);
 	expect(LATENCY_OFF_CPU, 200, "t7/7 S: 30; t9/9 S: 10; before 2 open 1 missing 0");
+	ck_assert_uint_eq(latency_sums(l, LATENCY_SYSCALLS)->begun_before, 1);
+	ck_assert_uint_eq(latency_sums(l, LATENCY_SYSCALLS)->missing, 2);
 }
 END_TEST
 
