@@ -16,6 +16,7 @@
 #define SECOND 1000000000ULL
 #define RETRY_MAX (60 * SECOND)
 #define IDLE (3 * SECOND)
+#define JUST_NOW (SECOND / 2)
 
 struct collecting {
 	struct call *call;
@@ -323,6 +324,30 @@ static int find_named(const struct collect_options *o, const struct perfpersist_
 	return code;
 }
 
+static bool is_named(const struct collect_options *o, const struct perfpersist_trigger *t)
+{
+	for (size_t i = 0; i < o->n_triggers; i++)
+		if (!strcmp(o->triggers[i].ns, t->ns) && !strcmp(o->triggers[i].name, t->name))
+			return true;
+	return !o->n_triggers;
+}
+
+/* Whether one has fired just now, and the daemon has no tape of it yet. */
+static bool is_on_its_way(const struct collecting *c)
+{
+	_cleanup_free_ struct perfpersist_trigger *all = NULL;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	size_t n = 0;
+
+	if (perfpersist_triggers(c->p, NULL, &all, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (is_named(c->options, &all[i]) && all[i].last && !all[i].tapes &&
+		    all[i].n_targets && (int64_t)(now - all[i].last) < (int64_t)JUST_NOW)
+			return true;
+	return false;
+}
+
 /* -errno: of the first one that could not be saved. */
 static int save_all(struct collecting *c)
 {
@@ -426,6 +451,8 @@ int collect(struct call *call, const struct collect_options *options)
 	r = options->once ? 0 : perfpersist_watch(p, NULL, on_notice, &c);
 	if (r < 0)
 		return call_failed(p, r);
+	while (options->once && !signals_caught() && is_on_its_way(&c))
+		nanosleep(&(struct timespec){ .tv_nsec = SECOND / 50 }, NULL);
 	do {
 		r = look(&c);
 		if (options->once)
