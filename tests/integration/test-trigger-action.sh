@@ -196,7 +196,7 @@ for victim in "${victims[@]}"; do
 	armed p/stop 2
 done
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
-expect_eq "$(files) $(trigger_field p/stop fired) $(trigger_field p/stop late)" "1 ${#victims[@]} 0" "files, firings and late targets"
+expect_eq "$(files) $(trigger_field p/stop fired) $(trigger_field p/stop late)" "3 ${#victims[@]} 0" "files, firings and late targets"
 
 # The right to fire gives no other right.
 expect_ok as_user perfctl trigger fire p/stop
@@ -219,7 +219,7 @@ wait_until 20 paused p/calls
 calls 100
 expect_eq "$(calls_of p/calls)" 100 "calls between both"
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
-expect_eq "$(files)" 2 "snapshots"
+expect_eq "$(files)" 4 "snapshots"
 perfctl delete --all p >/dev/null
 echo "targets stop in the kernel, are paused whoever is killed, and go on when somebody resumes them"
 
@@ -298,7 +298,7 @@ perfctl trigger add n/slow --on syscalls:sys_enter_clock_nanosleep --until sysca
 spawn "$SCRATCH/nap-$$" 30
 wait_until 20 told 'n/slow has fired \(number 1, the end of a pair is missing\)\.' 1 || fail "an end was missing: $(<"$LOG")"
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
-expect_eq "$(files)" 2 "snapshots"
+expect_eq "$(files)" 4 "snapshots"
 perfctl delete --all n >/dev/null
 echo "firings are told, or counted if there are many, also to a daemon that comes later"
 
