@@ -217,6 +217,7 @@ static void title(const struct incident *o, const char *file, const char *text)
 /* optional: that nothing of it is recorded is no failure. */
 static int report(const struct incident *o, const char *option, bool optional)
 {
+	_cleanup_(cleanup_fclose) FILE *f = NULL;
 	struct command c = perfctl(o, "report");
 	int r;
 
@@ -225,7 +226,12 @@ static int report(const struct incident *o, const char *option, bool optional)
 	c.into = "report.txt";
 	c.quiet = optional;
 	r = run_command(o, &c);
-	return optional && r == EXIT_NOT_FOUND ? EXIT_OK : r;
+	if (!optional || r != EXIT_NOT_FOUND)
+		return r;
+	f = append(o, "report.txt");
+	if (f)
+		fputs("Not recorded.\n", f);
+	return EXIT_OK;
 }
 
 static int reports(const struct incident *o)

@@ -98,7 +98,7 @@ expect_match "$(<told)" "^What stands out in .*a thing: report.txt.*a thing.tar.
 expect_eq "$(tar tzf "a thing.tar.gz" | sort | tr '\n' ' ')" "a thing/ a thing/about.txt a thing/page.html a thing/report.txt a thing/snapshot.data "
 expect_eq "$(stat -c %a "a thing" "a thing.tar.gz" "a thing/report.txt" | tr '\n' ' ')" "700 600 600 "
 expect_match "$(<"a thing/about.txt")" "perfctl [0-9.]+.*flight .*cpu-clock.*WHOSE +MEMORY"
-expect_match "$(<"a thing/report.txt")" "What stands out.*Run-queue delay.*Off a CPU"
+expect_match "$(<"a thing/report.txt")" "What stands out.*Run-queue delay.*Off a CPU.*── --syscalls"$'\n\n'"Not recorded\."
 perfctl report -i "a thing/snapshot.data" >/dev/null
 expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
 
