@@ -1138,7 +1138,8 @@ int perfpersist_stream_fd(struct perfpersist_stream *s);
 uint64_t perfpersist_stream_delay(struct perfpersist_stream *s);
 
 /* The stream ignores records that are written from now on: dispatch as long as that returns 1; what was
- * recorded before is given out, and then END. */
+ * recorded before is given out, and then END. -EAGAIN: the same, but the last records of an event that is copied
+ * could not be had, within a second. */
 void perfpersist_stream_stop(struct perfpersist_stream *s);
 void perfpersist_stream_free(struct perfpersist_stream *s);
 

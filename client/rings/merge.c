@@ -50,8 +50,10 @@ static bool advance(struct perfpersist_merge *m, uint32_t ring)
 	struct source *s = &m->sources[ring];
 	int r = perfpersist_cursor_next(&s->cursor, &s->next);
 
-	if (r == -EBADMSG)
+	if (r == -EBADMSG) {
 		m->damaged++;
+		m->snapshot->rings[ring].is_cut = true;
+	}
 	return r == 1;
 }
 

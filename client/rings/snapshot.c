@@ -163,7 +163,7 @@ void snapshot_ring_take_newer(struct snapshot_ring *rin, const struct client_rin
 {
 	uint64_t filled;
 
-	rin->damaged = false;
+	rin->damaged = rin->is_cut = false;
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
 		if (take_once(rin, ring, since, max, &filled) < 0 || rin->head % 8) {
 			rin->damaged = true;

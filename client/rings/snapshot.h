@@ -14,6 +14,7 @@ struct snapshot_ring {
 	uint64_t limit; /* bytes from head on that are whole; at most data_size */
 	bool has_begin; /* nothing was overwritten: the ring's first record is there */
 	bool damaged;	/* not a valid ring; limit is then 0 */
+	bool is_cut;	/* a merge has found that older records are damaged */
 	size_t touched; /* offset in data from which on its pages are populated */
 };
 

@@ -11,7 +11,7 @@
 
 struct ring_history {
 	uint32_t cpu;
-	bool is_whole;	  /* nothing was overwritten before the snapshot */
+	const struct snapshot_ring *ring;
 	uint64_t held;	  /* records that are in it */
 	uint64_t oldest;  /* time of the first of these */
 	uint64_t created; /* of the event, if the ring has recorded since then; else 0 */
@@ -79,7 +79,7 @@ static struct ring_history look_ring(const struct interleaved *one, size_t ring)
 
 	return (struct ring_history){
 		.cpu = (uint32_t)perfpersist_ring_cpu(one->event, ring),
-		.is_whole = one->snapshot->rings[ring].has_begin,
+		.ring = &one->snapshot->rings[ring],
 		.created = h->set == 1 ? h->created_mono : 0,
 	};
 }
@@ -228,6 +228,12 @@ _public_ int perfpersist_interleave_info(struct perfpersist_interleave *i, size_
 	return 0;
 }
 
+/* Whether nothing was overwritten before the snapshot, nor is damaged. */
+static bool is_whole(const struct ring_history *h)
+{
+	return h->ring->has_begin && !h->ring->damaged && !h->ring->is_cut;
+}
+
 _public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i, size_t event)
 {
 	uint64_t begin = 0;
@@ -235,7 +241,7 @@ _public_ uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i,
 	for (size_t r = 0; event < i->n && r < i->all[event].n_rings; r++) {
 		const struct ring_history *ring = &i->all[event].rings[r];
 
-		if (!ring->is_whole)
+		if (!is_whole(ring))
 			begin = MAX(begin, ring->held ? ring->oldest : i->all[event].taken);
 	}
 	return begin;
@@ -268,7 +274,7 @@ _public_ int perfpersist_interleave_history(struct perfpersist_interleave *i, si
 		.limited = one->info.limited,
 		.missed_at_least = one->info.missed_unknown || one->info.missed_at_least,
 	};
-	if (!h->is_whole || !h->created)
+	if (!is_whole(h) || !h->created)
 		ret->from = h->held ? MIN(h->oldest, to) : to;
 	return 0;
 }

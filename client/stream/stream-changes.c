@@ -143,7 +143,7 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 {
 	int r;
 
-	if (now - one->asked < COPY_INTERVAL)
+	if (now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL))
 		return 0;
 	one->asked = now;
 	r = perfpersist_event_refresh(one->event, s->p);
@@ -151,7 +151,9 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 		one->becomes = PERFPERSIST_RINGS_RETIRED;
 	if (r == -ENOENT)
 		one->becomes = PERFPERSIST_RINGS_DELETED;
-	if (r == -EAGAIN) /* what it has recorded since is yet to be found */
+	/* What it has recorded since is yet to be found. */
+	one->refused += r == -EAGAIN && s->stop;
+	if (r == -EAGAIN && (s->stop || now - one->looked < COPY_PATIENCE))
 		return 0;
 	one->looked = now;
 	return r == -ESTALE || r == -ENOENT ? 0 : r;

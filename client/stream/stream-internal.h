@@ -7,7 +7,11 @@
 
 /* Between two reads of copies: the daemon has to make each copy. */
 #define COPY_INTERVAL 500000000ULL
-#define LAST_COPY_ATTEMPTS 20 /* one each COPY_INTERVAL */
+/* The last copies, after the stop. */
+#define LAST_COPY_INTERVAL 50000000ULL
+#define LAST_COPY_ATTEMPTS 20
+/* For so long others wait for a copy that is refused, so that all is in order. */
+#define COPY_PATIENCE (4 * COPY_INTERVAL)
 
 struct streamed {
 	char ns[64], name[64];
@@ -24,6 +28,7 @@ struct streamed {
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
 
+	unsigned refused;	    /* attempts to get the last copy */
 	uint64_t asked;		    /* copies: when they were last asked for, in vain or not */
 	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: all records up to then were found */
 	uint64_t last;		    /* time of the newest record that was found */
@@ -43,7 +48,6 @@ struct perfpersist_stream {
 	uint64_t stop;			 /* later records are not wanted; 0: not known */
 	bool is_told;			 /* the daemon tells about an event */
 	bool has_notice;
-	unsigned attempts; /* to get the last copies */
 	bool has_more;	   /* can be read at once */
 	bool is_over, has_told_end;
 };

@@ -297,21 +297,20 @@ static uint64_t release_until(const struct perfpersist_stream *s, uint64_t until
 	return MAX(s->until, until - MIN(until, UNDER_WAY));
 }
 
-/* Whether the last copy of an event is older than the stop. After some attempts that is an error. */
+/* Whether the last copy of an event was refused; after some attempts that is an error. */
 static int lacks_last_copy(struct perfpersist_stream *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct streamed *one = s->all[i];
 
-		if (one->ended || one->looked >= s->stop)
+		if (one->ended || !one->refused || one->looked >= s->stop)
 			continue;
-		if (++s->attempts < LAST_COPY_ATTEMPTS)
+		if (one->refused < LAST_COPY_ATTEMPTS)
 			return 1;
-		return stream_fail(s->p,
-				   client_fail(-EAGAIN,
-					       "the last records of %s/%s could not be copied: "
-					       "perfpersistd is busy, or was stopped",
-					       one->ns, one->name));
+		return stream_fail(s->p, client_fail(-EAGAIN,
+						     "the last records of %s/%s could not be copied: "
+						     "perfpersistd is busy, or was stopped",
+						     one->ns, one->name));
 	}
 	return 0;
 }
@@ -343,6 +342,9 @@ _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 
 		s->is_over = lacks <= 0;
 		r = MIN(lacks, 0);
+		s->has_more |= lacks > 0;
+		if (lacks > 0) /* who calls goes on at once */
+			nanosleep(&(struct timespec){ .tv_nsec = LAST_COPY_INTERVAL }, NULL);
 	}
 	s->until = release_until(s, until);
 	reorder_release(&s->reorder, s->until);

@@ -421,18 +421,20 @@ static void tell_all(const struct recording *recording)
 
 int recording_finish(struct recording *recording)
 {
+	bool is_cut;
 	int r;
 
 	perfpersist_stream_stop(recording->stream);
 	do
 		r = go_round(recording);
 	while (r > 0);
-	if (r >= 0)
+	is_cut = r == -EAGAIN; /* as was told: the end of one event is missing */
+	if (r >= 0 || is_cut)
 		r = close_file(recording);
 	if (r < 0)
 		return EXIT_FAILED;
 	tell_all(recording);
-	return EXIT_OK;
+	return is_cut ? EXIT_FAILED : EXIT_OK;
 }
 
 void recording_free(struct recording *recording)

@@ -115,6 +115,22 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 
 /* ── debts ──────────────────────────────────────────────────────────────────────────────── */
 
+/* Whether something of it is not paid back yet. */
+static bool is_open(const struct account *account, uint64_t share)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000;
+
+	return account->spent_nsec > (now - account->spent_usec) * 1000 / share;
+}
+
+/* Who connects anew must not begin anew. */
+static bool is_forgotten(const struct fair_queue_user *user)
+{
+	return user->members == 0 && !user->indebted &&
+	       !is_open(&user->calls, FAIR_QUEUE_SHARE) &&
+	       !is_open(&user->requests, FAIR_QUEUE_ASK_SHARE);
+}
+
 static void free_user(struct fair_queue *t, struct fair_queue_user *user)
 {
 	struct fair_queue_user **p = &t->users;
@@ -151,7 +167,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 		if (!user->indebted || user->until_usec > now)
 			continue;
 		user->indebted = false;
-		if (user->members == 0)
+		if (is_forgotten(user))
 			free_user(t, user);
 		else if (user->first)
 			append_user(t, user);
@@ -229,6 +245,11 @@ int fair_queue_join(struct fair_queue *t, struct fair_queue_member *turn, uint32
 		t->users = user;
 	}
 	user->members++;
+	for (struct fair_queue_user *old = t->users, *next; old; old = next) {
+		next = old->next;
+		if (is_forgotten(old))
+			free_user(t, old);
+	}
 	*turn = (struct fair_queue_member){ .user = user };
 	return 0;
 }
@@ -242,8 +263,9 @@ void fair_queue_leave(struct fair_queue *t, struct fair_queue_member *turn)
 	if (user->queued && !user->first)
 		remove_user(t, user);
 	turn->user = NULL;
-	/* A user cannot lose a debt by reconnecting. */
-	if (--user->members == 0 && !user->indebted)
+	/* A user cannot lose a debt by reconnecting, nor what leads to one. */
+	user->members--;
+	if (is_forgotten(user))
 		free_user(t, user);
 }
 

@@ -301,6 +301,9 @@ static void listen_to_ring(struct wakeups *w, bool on)
 		return;
 	if (on)
 		ringbuf_consume(&w->ring, NULL, NULL);
+	/* Switched off and on again while it is limited, it would stay so (sd-event, 252). */
+	if (on)
+		sd_event_source_set_ratelimit(w->io, READS_INTERVAL_USEC, READS_MAX);
 	sd_event_source_set_enabled(w->io, on ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 

@@ -117,18 +117,6 @@ static int ask(struct lifecycle *l, enum pp_order_type type, struct event *e, ui
 	return 0;
 }
 
-int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
-		       struct waiter *waiter)
-{
-	return ask(l, PP_ORDER_HANDOUT, e, first, fds, waiter);
-}
-
-int lifecycle_describe(struct lifecycle *l, struct event *e, struct pp_fds *fds,
-		       struct waiter *waiter)
-{
-	return ask(l, PP_ORDER_DESCRIBE, e, 0, fds, waiter);
-}
-
 /* Whether an order waits, or is under way, after which the event may have other links. */
 static bool is_to_be_changed(struct lifecycle *l, const struct event *e)
 {
@@ -139,6 +127,20 @@ static bool is_to_be_changed(struct lifecycle *l, const struct event *e)
 		if (job_of(order)->event == e && !order_asks(order))
 			return true;
 	return false;
+}
+
+int lifecycle_hand_out(struct lifecycle *l, struct event *e, uint32_t first, struct pp_fds *fds,
+		       struct waiter *waiter)
+{
+	if (first == 0 && is_to_be_changed(l, e))
+		return -EBUSY;
+	return ask(l, PP_ORDER_HANDOUT, e, first, fds, waiter);
+}
+
+int lifecycle_describe(struct lifecycle *l, struct event *e, struct pp_fds *fds,
+		       struct waiter *waiter)
+{
+	return ask(l, PP_ORDER_DESCRIBE, e, 0, fds, waiter);
 }
 
 int lifecycle_give_back(struct lifecycle *l, struct event *e, struct waiter *waiter)
