@@ -269,7 +269,7 @@ $(BUILD)/tests/%: tests/integration/%.c $(BUILD)/libperfpersist.a Makefile
 
 # What is recorded does what it says, and no sanitizer's work beside it.
 $(addprefix $(BUILD)/tests/,chained crashing latency-target numbered pairs probe-target report-target scene \
-	sideband-work tasks tp-workload unwound): SAN :=
+	sideband-work tasks tp-workload unwound): private SAN :=
 
 # The kernel finds callers by their frame pointers.
 $(BUILD)/tests/chained $(BUILD)/tests/scene: ALL_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls

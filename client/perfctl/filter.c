@@ -20,8 +20,8 @@ static int take_comm(const struct given *g)
 const struct verb_option filter_options[] = {
 	{ 'p', "pid", "PID,...", "record only these processes",
 	  TAKE_TEXT(struct filter_options, pids), .completes = COMPLETE_PIDS },
-	{ 0, "comm", "GLOB", "record only tasks with a matching name",
-	  .take = take_comm, .completes = COMPLETE_TASK },
+	{ 0, "comm", "GLOB", "record only tasks with a matching name", .take = take_comm,
+	  .completes = COMPLETE_TASK },
 	{ 0, "cgroup", "PATH", "record only this cgroup, or unit of systemd, and those below it",
 	  TAKE_TEXT(struct filter_options, cgroup), .completes = COMPLETE_CGROUP },
 	{},

@@ -30,7 +30,8 @@ const struct verb_option global_options[] = {
 	  TAKE_TEXT(struct call, connect.socket), .completes = COMPLETE_FILE },
 	{ 0, "registry", "PATH", "the registry that --direct reads",
 	  TAKE_TEXT(struct call, connect.registry), .completes = COMPLETE_DIRECTORY },
-	{ 0, "direct", NULL, "without a daemon: what lists, shows and reads events reads the registry, as root",
+	{ 0, "direct", NULL,
+	  "without a daemon: what lists, shows and reads events reads the registry, as root",
 	  TAKE_FLAG(struct call, connect.direct) },
 	{ 0, "saved", "[SAVE]",
 	  "what lists, shows and reads events reads what `perfctl save` or a shutdown saved: the "

@@ -48,7 +48,7 @@ struct perfpersist_stream {
 	uint64_t stop;			 /* later records are not wanted; 0: not known */
 	bool is_told;			 /* the daemon tells about an event */
 	bool has_notice;
-	bool has_more;	   /* can be read at once */
+	bool has_more; /* can be read at once */
 	bool is_over, has_told_end;
 };
 

@@ -307,10 +307,11 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 			continue;
 		if (one->refused < LAST_COPY_ATTEMPTS)
 			return 1;
-		return stream_fail(s->p, client_fail(-EAGAIN,
-						     "the last records of %s/%s could not be copied: "
-						     "perfpersistd is busy, or was stopped",
-						     one->ns, one->name));
+		return stream_fail(s->p,
+				   client_fail(-EAGAIN,
+					       "the last records of %s/%s could not be copied: "
+					       "perfpersistd is busy, or was stopped",
+					       one->ns, one->name));
 	}
 	return 0;
 }

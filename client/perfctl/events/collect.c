@@ -195,8 +195,7 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	return r;
 }
 
-/* The tapes of a firing may be released in part when this or the daemon ends. The first one names the
- * file and is released last: while it is there, the file is known. */
+/* The tapes of a firing may be released in part when this or the daemon ends; the file is known while one is there. */
 static int release(struct collecting *c, const struct firing *f)
 {
 	int r = 0;
@@ -211,49 +210,42 @@ static int release(struct collecting *c, const struct firing *f)
 	return r;
 }
 
-/* An event that was frozen without a second set is its own tape: it has the same id at each firing, from before all of
- * them. */
-static bool is_itself(const struct firing *f)
-{
-	const struct perfpersist_tape *newest = &f->tapes[f->n - 1];
-
-	return newest->id == newest->event;
-}
-
 static bool is_name(const char *trigger, const char *other)
 {
 	return !strcmp(trigger, other) || !strcmp(trigger, PP_TRIGGER_REMOVED) ||
 	       !strcmp(other, PP_TRIGGER_REMOVED);
 }
 
-/* Whether this file is of that firing. A clock that was set in between makes a second file. */
-static bool is_of(const struct spooled *saved, const struct spooled *file, bool is_itself)
+/*
+ * Whether this file is of that firing, or of what is left of it: tapes are released one after the other. Its id is not
+ * below theirs, since files only get higher ones. A clock that was set in between makes a second file.
+ */
+static bool is_of(const struct spooled *saved, const struct spooled *file)
 {
 	uint64_t apart =
 		saved->time > file->time ? saved->time - file->time : file->time - saved->time;
 
-	if (saved->number != file->number || apart > 2 * SECOND)
-		return false;
-	/* A trigger that was removed meanwhile gives another name. */
-	return is_itself ? saved->pid == file->pid && !strcmp(saved->comm, file->comm) &&
-				   !strcmp(saved->ns, file->ns) &&
-				   is_name(saved->trigger, file->trigger)
-			 : saved->id == file->id;
+	return saved->number == file->number && apart <= 2 * SECOND && saved->id >= file->id &&
+	       saved->pid == file->pid && !strcmp(saved->comm, file->comm) &&
+	       !strcmp(saved->ns, file->ns) && is_name(saved->trigger, file->trigger);
 }
 
-/* Whether it is there already. If not, and it is to have another id than its tape, it gets one that is newer than
- * those of the others. */
-static bool is_saved(const struct collecting *c, const struct firing *f, struct spooled *file)
+/*
+ * Whether it is there already. If not, it gets an id that is newer than those of the others: an event that is frozen
+ * without a second set is its own tape, and has the same id at each firing, from before all of them.
+ */
+static bool is_saved(const struct collecting *c, struct spooled *file)
 {
 	_cleanup_free_ struct spooled *all = NULL;
+	struct spooled named;
 	size_t n = 0;
 
-	if (spool_list(c->options->directory, &all, &n) < 0)
+	if (spool_parse(file->name, &named) < 0 || spool_list(c->options->directory, &all, &n) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (is_of(&all[i], file, is_itself(f)))
+		if (is_of(&all[i], &named))
 			return true;
-	if (n && is_itself(f)) {
+	if (n) {
 		file->id = MAX(file->id, all[n - 1].id + 1);
 		spool_name(file);
 	}
@@ -267,7 +259,7 @@ static int save(struct collecting *c, const struct firing *f)
 	int r;
 
 	describe(f, &file);
-	if (is_saved(c, f, &file))
+	if (is_saved(c, &file))
 		return release(c, f);
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->options->directory, file.name) >=
 	    sizeof(path))
@@ -324,12 +316,15 @@ static int find_named(const struct collect_options *o, const struct perfpersist_
 	return code;
 }
 
-static bool is_named(const struct collect_options *o, const struct perfpersist_trigger *t)
+/* Whether what this trigger freezes is to be saved. */
+static bool is_asked_for(const struct collect_options *o, const struct perfpersist_trigger *t)
 {
+	if (t->action != PERFPERSIST_ACTION_SNAPSHOT && t->action != PERFPERSIST_ACTION_FREEZE)
+		return false;
 	for (size_t i = 0; i < o->n_triggers; i++)
 		if (!strcmp(o->triggers[i].ns, t->ns) && !strcmp(o->triggers[i].name, t->name))
 			return true;
-	return !o->n_triggers;
+	return !o->n_triggers && t->action == PERFPERSIST_ACTION_SNAPSHOT;
 }
 
 /* Whether one has fired just now, and the daemon has no tape of it yet. */
@@ -342,7 +337,7 @@ static bool is_on_its_way(const struct collecting *c)
 	if (perfpersist_triggers(c->p, NULL, &all, &n) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (is_named(c->options, &all[i]) && all[i].last && !all[i].tapes &&
+		if (is_asked_for(c->options, &all[i]) && all[i].last && !all[i].tapes &&
 		    all[i].n_targets && (int64_t)(now - all[i].last) < (int64_t)JUST_NOW)
 			return true;
 	return false;
@@ -451,7 +446,9 @@ int collect(struct call *call, const struct collect_options *options)
 	r = options->once ? 0 : perfpersist_watch(p, NULL, on_notice, &c);
 	if (r < 0)
 		return call_failed(p, r);
-	while (options->once && !signals_caught() && is_on_its_way(&c))
+	for (uint64_t due = pp_clock_ns(CLOCK_MONOTONIC) + JUST_NOW;
+	     options->once && !signals_caught() && pp_clock_ns(CLOCK_MONOTONIC) < due &&
+	     is_on_its_way(&c);)
 		nanosleep(&(struct timespec){ .tv_nsec = SECOND / 50 }, NULL);
 	do {
 		r = look(&c);

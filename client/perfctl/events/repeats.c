@@ -7,8 +7,7 @@
 #include "proto/macro.h"
 
 #define APART 1000000 /* ns: programs on one tracepoint run one after the other */
-#define RAW_MAX 512   /* of a longer record only the beginning is compared */
-#define CPUS_MAX 8192
+#define RAW_MAX 128   /* of a longer record only the beginning is compared */
 #define MEMBERS_MAX 64
 
 /* The last occurrence. */
@@ -19,38 +18,46 @@ struct told {
 	uint8_t raw[RAW_MAX];
 };
 
-static bool is_same_tracepoint(const struct trace_event *a, const struct trace_event *b)
+static uint64_t hash(const char *text)
 {
-	return a->type == PERF_TYPE_TRACEPOINT && b->type == PERF_TYPE_TRACEPOINT &&
-	       !strcmp(a->name, b->name);
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3;
+	return h;
 }
 
-/* The group of event i, with the earlier ones of its tracepoint. */
-static void join(struct repeats *r, const struct trace *trace, const bool *wanted, size_t i)
+/* The group of event i, with the one before of its tracepoint. Names that have the same hash are no group. */
+static int join(struct repeats *r, const struct trace *trace, struct keytable *by_name, size_t i)
 {
-	for (size_t k = i; k-- > 0;) {
-		if (!wanted[k] || !is_same_tracepoint(trace_event(trace, k), trace_event(trace, i)))
-			continue;
-		if (!r->group[k])
-			r->group[k] = ++r->n_groups;
-		r->group[i] = r->group[k];
-		r->member[i] = r->member[k] + 1;
-		return;
+	const struct trace_event *e = trace_event(trace, i);
+	uint64_t key = hash(e->name);
+	int64_t before = keytable_get(by_name, key);
+
+	if (before >= 0 && !strcmp(trace_event(trace, (size_t)before)->name, e->name)) {
+		if (!r->group[before])
+			r->group[before] = ++r->n_groups;
+		r->group[i] = r->group[before];
+		r->member[i] = r->member[before] + 1;
 	}
+	return keytable_set(by_name, key, (uint32_t)i);
 }
 
 int repeats_init(struct repeats *r, const struct trace *trace, const bool *wanted)
 {
 	size_t n = trace_events(trace);
+	struct keytable by_name = {};
+	int failed = 0;
 
 	r->group = calloc(n + 1, sizeof(*r->group));
 	r->member = calloc(n + 1, sizeof(*r->member));
 	if (!r->group || !r->member)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (wanted[i])
-			join(r, trace, wanted, i);
-	return 0;
+	for (size_t i = 0; failed >= 0 && i < n; i++)
+		if (wanted[i] && trace_event(trace, i)->type == PERF_TYPE_TRACEPOINT)
+			failed = join(r, trace, &by_name, i);
+	keytable_done(&by_name);
+	return failed;
 }
 
 void repeats_done(struct repeats *r)
@@ -58,23 +65,21 @@ void repeats_done(struct repeats *r)
 	free(r->group);
 	free(r->member);
 	free(r->told);
+	keytable_done(&r->by_place);
 	*r = (struct repeats){};
 }
 
 static struct told *told_of(struct repeats *r, uint32_t cpu, uint32_t group)
 {
-	if (cpu >= r->n_cpus) {
-		size_t n = MAX(2 * r->n_cpus, (size_t)cpu + 1);
-		struct told *more = reallocarray(r->told, n, r->n_groups * sizeof(*more));
+	uint64_t key = (uint64_t)cpu << 32 | group;
+	int64_t i = keytable_get(&r->by_place, key);
 
-		if (!more)
-			return NULL;
-		memset(more + r->n_cpus * r->n_groups, 0,
-		       (n - r->n_cpus) * r->n_groups * sizeof(*more));
-		r->told = more;
-		r->n_cpus = n;
-	}
-	return &r->told[cpu * r->n_groups + group - 1];
+	if (i >= 0)
+		return &r->told[i];
+	if (!GROW(r->told, r->n_told) || keytable_set(&r->by_place, key, (uint32_t)r->n_told) < 0)
+		return NULL;
+	r->told[r->n_told] = (struct told){};
+	return &r->told[r->n_told++];
 }
 
 int repeats_look(struct repeats *r, const struct trace_record *record)
@@ -84,7 +89,7 @@ int repeats_look(struct repeats *r, const struct trace_record *record)
 	uint64_t member;
 	struct told *told;
 
-	if (!group || !s->raw || record->cpu >= CPUS_MAX)
+	if (!group || !s->raw)
 		return 0;
 	/* Beyond that, events are taken for one, and some of their records count twice. */
 	member = UINT64_C(1) << MIN(r->member[record->event->index], MEMBERS_MAX - 1);

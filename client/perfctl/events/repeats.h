@@ -8,14 +8,16 @@
  */
 #pragma once
 
+#include "client/perfctl/trace/process-table.h"
 #include "client/perfctl/trace/trace.h"
 
 struct repeats {
 	uint32_t *group; /* of each event; 0: no other event is of its tracepoint */
 	uint32_t *member;
 	uint32_t n_groups;
-	struct told *told; /* of each CPU and group */
-	size_t n_cpus;
+	struct told *told; /* of each CPU and group that had a record */
+	size_t n_told;
+	struct keytable by_place; /* indices of these */
 };
 
 /* wanted: of each event, whether its records come. 0; -ENOMEM. */

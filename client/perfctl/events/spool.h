@@ -4,8 +4,8 @@
  * whole or not at all, and within limits: the oldest go first, and the newest stays in any case.
  *
  * A name is TIME.NAMESPACE.TRIGGER.NUMBER.COMM-PID.ID.data, TIME in UTC as of the firing. IDs count
- * up whatever the clock does, so they give the order: those of tapes, and of an event that was frozen itself the
- * next one after those that are there.
+ * up whatever the clock does, so they give the order: each is that of its tapes, or the next one after those that
+ * are there.
  */
 #pragma once
 

@@ -395,7 +395,7 @@ static int add_sample(struct compare_records *r, const struct trace_record *reco
 		failed = selection_learn(r->chosen, record->pid, record->tid);
 	if (failed >= 0 && compare_records_want(r, record->pid, record->tid, record->cpu))
 		failed = count(r, s, record);
-	if (failed >= 0 && s->meaning)
+	if (failed >= 0 && s->meaning && !record->again)
 		failed = read_fields(r, s, record);
 	return failed;
 }

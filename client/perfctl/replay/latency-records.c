@@ -463,9 +463,7 @@ int latency_records_finish(struct latency_records *r, struct latency *l)
 	return latency_finish(l, r->end) < 0 ? -ENOMEM : 0;
 }
 
-/* Nothing was recorded between the last record and the time until which the file is complete: what has not ended by
- * its last record goes on until then. */
-static void see_end(struct latency_records *r, const struct selection *window)
+void latency_records_end(struct latency_records *r, const struct selection *window)
 {
 	uint64_t end = 0;
 
@@ -496,6 +494,6 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 		if (failed < 0)
 			return failed;
 	}
-	see_end(r, window);
+	latency_records_end(r, window);
 	return latency_records_finish(r, *ret) < 0 ? -ENOMEM : more;
 }

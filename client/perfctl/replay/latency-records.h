@@ -58,6 +58,9 @@ int latency_records_start(struct latency_records *r, const struct selection *cho
 int latency_records_add(struct latency_records *r, struct latency *l,
 			const struct selection *window, const struct trace_record *record,
 			const struct flame_node *leaf);
+/* Before the end, where the file has been read to its own: nothing was recorded between its last record and the time until
+ * which it is complete, so what has not ended by that record goes on until then. */
+void latency_records_end(struct latency_records *r, const struct selection *window);
 int latency_records_finish(struct latency_records *r, struct latency *l);
 
 /* All of that; a counts the records, and has the functions of the chains: 0, -EBADMSG (the rest is damaged; has complained), -ENOMEM. */

@@ -66,6 +66,7 @@ int latency_page_text(struct latency_page *p, const struct report_options *o, ch
 	*ret = NULL;
 	if (!p->latency)
 		return 0;
+	latency_records_end(&p->records, &o->selection);
 	if (latency_records_finish(&p->records, p->latency) < 0)
 		return -ENOMEM;
 	j.f = open_memstream(ret, &size);

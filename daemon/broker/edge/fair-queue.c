@@ -126,8 +126,7 @@ static bool is_open(const struct account *account, uint64_t share)
 /* Who connects anew must not begin anew. */
 static bool is_forgotten(const struct fair_queue_user *user)
 {
-	return user->members == 0 && !user->indebted &&
-	       !is_open(&user->calls, FAIR_QUEUE_SHARE) &&
+	return user->members == 0 && !user->indebted && !is_open(&user->calls, FAIR_QUEUE_SHARE) &&
 	       !is_open(&user->requests, FAIR_QUEUE_ASK_SHARE);
 }
 

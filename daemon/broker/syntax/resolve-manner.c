@@ -48,10 +48,11 @@ static int take_period(struct draft *d, uint64_t period, uint32_t flags)
 	flags &= PP_EVENT_FREQ;
 
 	if (flags && period && are_breakpoints(d->parsed))
-		return refuse(d, -EINVAL,
-			      "%.*s is a breakpoint, which has no frequency; give a period, or record "
-			      "every hit.",
-			      (int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text);
+		return refuse(
+			d, -EINVAL,
+			"%.*s is a breakpoint, which has no frequency; give a period, or record "
+			"every hit.",
+			(int)sizeof(d->parsed->sources[0].text), d->parsed->sources[0].text);
 	if (period == 0 && !(flags & PP_EVENT_FREQ) && are_breakpoints(d->parsed)) {
 		period = 1; /* every hit, as in perf */
 	} else if (period == 0) {
