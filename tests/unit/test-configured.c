@@ -370,10 +370,10 @@ START_TEST(periods_left_open)
 	e = registry_by_name(&b.lifecycle.registry, "n", "a");
 	ck_assert_uint_ge(e->truth.spec.period, 1000);
 	ck_assert(e->truth.spec.flags & PP_EVENT_FREQ);
-	/* Not a frequency, not as before, and not possible. */
+	/* Not a frequency, none of a breakpoint, and not possible. */
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nPeriod=100\n"
 			     "[event n/m]\nEvent=mem:0x1000:w\nFrequency=1\n");
-	expect(0, 2, 0, 0);
+	expect(0, 1, 0, 1);
 	ck_assert_uint_eq(e->truth.spec.period, 100);
 	ck_assert(!(e->truth.spec.flags & PP_EVENT_FREQ));
 	put_dropin("a.conf", "[event n/a]\nEvent=cpu-clock\nFrequency=99999999999\n");
