@@ -260,10 +260,11 @@ int perfpersist_create(struct perfpersist *p, const char *ns, const char *name,
  * event that is sampled; period and flags are the caller's word. Of a tracepoint the first descriptor is
  * enough: the kernel runs a program on it for all CPUs and tasks, whatever the perf event is for; only root has
  * those. Samples of the caller's own rings end. SHARE, BOOT and a program are excluded.
- * -EBADF (not a perf event), -EEXIST (the name is taken), -EBUSY (a BPF program is attached already), -EINVAL (it
+ * -EBADF (not a perf event), -EEXIST (the name is taken), -EBUSY (a BPF program is attached already, it has been
+ * inherited by a thread or child, or too many adoptions at a time), -EINVAL (it
  * counts something else), -ESRCH (its task has ended, or its CPU has gone offline), -EPROTO (call chains are asked
  * for, and it is precise and has none), -E2BIG (more than 64 or, if that is more, the CPUs that are possible; or as
- * of perfpersist_create()), -EBUSY (too many adoptions at a time), or as perfpersist_create(). Since 0.1
+ * of perfpersist_create()), or as perfpersist_create(). Since 0.1
  */
 int perfpersist_adopt(struct perfpersist *p, const char *ns, const char *name,
 		      const struct perfpersist_create_options *opts, const int *fds, size_t n,

@@ -343,6 +343,14 @@ static bool is_on_its_way(const struct collecting *c)
 	return false;
 }
 
+static void wait_for_tapes(const struct collecting *c)
+{
+	uint64_t due = pp_clock_ns(CLOCK_MONOTONIC) + JUST_NOW;
+
+	while (!signals_caught() && pp_clock_ns(CLOCK_MONOTONIC) < due && is_on_its_way(c))
+		nanosleep(&(struct timespec){ .tv_nsec = SECOND / 50 }, NULL);
+}
+
 /* -errno: of the first one that could not be saved. */
 static int save_all(struct collecting *c)
 {
@@ -446,10 +454,8 @@ int collect(struct call *call, const struct collect_options *options)
 	r = options->once ? 0 : perfpersist_watch(p, NULL, on_notice, &c);
 	if (r < 0)
 		return call_failed(p, r);
-	for (uint64_t due = pp_clock_ns(CLOCK_MONOTONIC) + JUST_NOW;
-	     options->once && !signals_caught() && pp_clock_ns(CLOCK_MONOTONIC) < due &&
-	     is_on_its_way(&c);)
-		nanosleep(&(struct timespec){ .tv_nsec = SECOND / 50 }, NULL);
+	if (options->once)
+		wait_for_tapes(&c);
 	do {
 		r = look(&c);
 		if (options->once)

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "client/perfctl/decode/decoders.h"
-#include "client/perfctl/events/repeats.h"
+#include "client/perfctl/trace/repeats.h"
 #include "client/perfctl/events/take.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/trace/trace.h"

@@ -73,9 +73,9 @@ static int cannot_open(const char *path, int error)
 	if (error == ENOENT || error == EACCES || error == EISDIR)
 		complain("cannot open %s: %s", path, strerror(error));
 	else
-		complain(
-			"%s is no BPF object: compile it by `clang -g -O2 -target bpf -c`; see perfctl(1)",
-			path);
+		complain("%s is no BPF object: compile it by `clang -g -O2 -target bpf -idirafter "
+			 "/usr/include/$(gcc -print-multiarch) -c`",
+			 path);
 	return error == ENOENT ? EXIT_NOT_FOUND : error == EACCES ? EXIT_NOT_ALLOWED : EXIT_FAILED;
 }
 

@@ -48,8 +48,8 @@ struct trace_record {
 	const struct trace_event *event;  /* of samples */
 	struct perfpersist_sample sample; /* of samples; pointers are valid until the next record */
 	const char *comm; /* of its task, as of its time; never NULL, "?" if unknown */
-	bool again; /* of samples: another event of its tracepoint has told of it (events/repeats.h) */
-	bool exec;	       /* TRACE_COMM: by an exec */
+	bool again; /* of samples: another event of its tracepoint has told of it (repeats.h) */
+	bool exec;  /* TRACE_COMM: by an exec */
 	uint32_t ppid, ptid;   /* TRACE_FORK, TRACE_EXIT */
 	const struct map *map; /* TRACE_MMAP */
 	uint64_t lost;

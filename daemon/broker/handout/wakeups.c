@@ -269,10 +269,7 @@ static int open_ring(struct wakeups *w)
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(w->loop, &w->io, fd, EPOLLIN, on_io, w);
-	if (r >= 0)
-		r = sd_event_source_set_ratelimit(w->io, READS_INTERVAL_USEC, READS_MAX);
 	if (r < 0) {
-		w->io = sd_event_source_disable_unref(w->io);
 		ringbuf_unmap(&w->ring);
 		return r;
 	}
@@ -299,11 +296,11 @@ static void listen_to_ring(struct wakeups *w, bool on)
 	if (!w->io || sd_event_source_get_enabled(w->io, &enabled) < 0 ||
 	    (enabled != SD_EVENT_OFF) == on)
 		return;
-	if (on)
+	if (on) {
 		ringbuf_consume(&w->ring, NULL, NULL);
-	/* Switched off and on again while it is limited, it would stay so (sd-event, 252). */
-	if (on)
+		/* Each time: switched off while it is limited, it would stay so (sd-event, 252). */
 		sd_event_source_set_ratelimit(w->io, READS_INTERVAL_USEC, READS_MAX);
+	}
 	sd_event_source_set_enabled(w->io, on ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 

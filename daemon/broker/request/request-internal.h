@@ -92,6 +92,9 @@ void request_go_on(struct pending *p, const struct outcome *outcome);
 void request_ordered(struct request *req, struct pending *p, int err, const char *ns,
 		     const char *name);
 
+/* The errno value, positive, that clients get for a return value of lifecycle.h. */
+int request_error(int err);
+
 /* The error message for a return value of lifecycle.h. */
 void request_explain(const struct request *req, int err, const char *ns, const char *name,
 		     char *buf, size_t size);

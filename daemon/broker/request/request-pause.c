@@ -134,7 +134,7 @@ static bool order_next(struct batch *b)
 			continue;
 		request_explain(&req, r, e->truth.spec.ns, e->truth.spec.name, sentence,
 				sizeof(sentence));
-		note(b, r == -ENOTEMPTY ? EBUSY : -r, sentence);
+		note(b, request_error(r), sentence);
 	}
 	return false;
 }

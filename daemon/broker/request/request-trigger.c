@@ -355,7 +355,8 @@ void request_release(struct request *req, const struct pp_msg_name *request)
 		return;
 	if (!is_frozen) {
 		refuse(req, ENOENT,
-		       "%s/%s is recording, and nothing of it waits to be released; see `perfctl trigger list`.",
+		       "%s/%s is recording, and nothing of it waits to be released; see `perfctl "
+		       "trigger list`.",
 		       e->truth.spec.ns, e->truth.spec.name);
 		return;
 	}

@@ -67,6 +67,11 @@ void request_explain(const struct request *r, int err, const char *ns, const cha
 	lifecycle_explain(r->service->lifecycle, err, ns, name, buf, size);
 }
 
+int request_error(int err)
+{
+	return err == -EALREADY || err == -EMLINK || err == -ENOTEMPTY ? EBUSY : -err;
+}
+
 void request_ordered(struct request *r, struct pending *p, int err, const char *ns,
 		     const char *name)
 {
@@ -75,7 +80,6 @@ void request_ordered(struct request *r, struct pending *p, int err, const char *
 	if (err >= 0)
 		return;
 	request_explain(r, err, ns, name, sentence, sizeof(sentence));
-	refuse(r, err == -EALREADY || err == -EMLINK || err == -ENOTEMPTY ? EBUSY : -err, "%s",
-	       sentence);
+	refuse(r, request_error(err), "%s", sentence);
 	pending_free(p);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "client/perfctl/events/repeats.h"
+#include "client/perfctl/trace/repeats.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
 
 #include "proto/macro.h"
+#include "proto/siphash.h"
 
 #define APART 1000000 /* ns: programs on one tracepoint run one after the other */
 #define RAW_MAX 128   /* of a longer record only the beginning is compared */
@@ -18,25 +19,15 @@ struct told {
 	uint8_t raw[RAW_MAX];
 };
 
-static uint64_t hash(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (; *text; text++)
-		h = (h ^ (uint8_t)*text) * 0x100000001b3;
-	return h;
-}
-
 /* The group of event i, with the one before of its tracepoint. Names that have the same hash are no group. */
 static int join(struct repeats *r, const struct trace *trace, struct keytable *by_name, size_t i)
 {
 	const struct trace_event *e = trace_event(trace, i);
-	uint64_t key = hash(e->name);
+	uint64_t key = siphash(e->name, strlen(e->name));
 	int64_t before = keytable_get(by_name, key);
 
 	if (before >= 0 && !strcmp(trace_event(trace, (size_t)before)->name, e->name)) {
-		if (!r->group[before])
-			r->group[before] = ++r->n_groups;
+		r->group[before] = r->group[before] ?: (uint32_t)before + 1;
 		r->group[i] = r->group[before];
 		r->member[i] = r->member[before] + 1;
 	}

@@ -12,9 +12,9 @@
 #include "client/perfctl/trace/trace.h"
 
 struct repeats {
-	uint32_t *group; /* of each event; 0: no other event is of its tracepoint */
+	uint32_t *
+		group; /* of each event: the first one of its tracepoint, + 1; 0: it is the only one */
 	uint32_t *member;
-	uint32_t n_groups;
 	struct told *told; /* of each CPU and group that had a record */
 	size_t n_told;
 	struct keytable by_place; /* indices of these */
