@@ -450,7 +450,8 @@ struct perfpersist_trigger {
 	uint64_t missed; /* its event was missed */
 	bool missed_unknown; /* this kernel cannot tell; missed is then a lower bound */
 	bool missed_at_least;
-	/* targets that were left alone: their last tape was not saved yet, or they were paused */
+	/* targets that were left alone: their last tape was not saved yet, or they were paused; and
+	 * firings that found no target armed */
 	uint64_t late;
 	uint64_t last;		    /* CLOCK_MONOTONIC, ns: when it fired; 0: never */
 	char until[1024], key[128]; /* of two events, of which `event` begins; else "" */

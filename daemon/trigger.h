@@ -27,7 +27,6 @@
 #include "proto/fired.h"
 
 #define PP_FIRINGS "+firings" /* the instance's BPF_MAP_TYPE_RINGBUF, for the broker */
-#define PP_TARGETS_MAX 64     /* events that one trigger turns */
 #define PP_TARGETS_TEXT 256   /* of the text that names them, with its NUL */
 
 #define pp_read_word(p) (*(const volatile __u64 *)(p))
@@ -142,7 +141,7 @@ struct pp_trigger {
 	__u64 fired;  /* how often it fired, */
 	__u64 held;   /* how often it did not because of its hold-off, */
 	__u64 spent;  /* and how often because it had fired often enough that day */
-	__u64 late;   /* targets that were not armed when it fired */
+	__u64 late;   /* targets that were not armed when it fired; 1 if it had none to turn yet */
 	__u64 untold; /* firings that did not fit into the instance's ring buffer */
 	__u64 day;    /* when the current day began; CLOCK_MONOTONIC, ns */
 	__u64 in_day; /* firings in it */

@@ -20,6 +20,8 @@ enum pp_action {
 	PP_ACTIONS,
 };
 
+#define PP_TARGETS_MAX 64 /* events that one trigger turns */
+
 /* What users call the trigger of a tape, once it is removed; so no trigger has this name. */
 #define PP_TRIGGER_REMOVED "deleted"
 

@@ -12,6 +12,7 @@
 #include "proto/window.h"
 
 #define BUFFER (64 * 1024) /* of each CPU, for what fires: hundreds of records */
+#define WAIT_MS 1024	   /* in steps up to this: two seconds for the targets */
 
 struct add {
 	struct make_events make;
@@ -184,6 +185,42 @@ static void tell_added(const struct call *call, const struct add *a,
 	printf(" and %s%s%s\n", trigger_effects[a->action], *targets ? " " : "", targets);
 }
 
+/* Its count of targets, and of those that it would turn now, or has turned; false: it is gone, or the
+ * daemon is. */
+static bool count_armed(struct perfpersist *p, const struct perfpersist_info *info, unsigned *ret,
+			unsigned *ret_armed)
+{
+	_cleanup_free_ struct perfpersist_trigger *all = NULL;
+	size_t n = 0;
+
+	if (perfpersist_triggers(p, info->ns, &all, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id == info->id) {
+			*ret = MIN(all[i].n_targets, (unsigned)PP_TARGETS_MAX);
+			*ret_armed = all[i].fired ? *ret : all[i].n_armed;
+			return true;
+		}
+	return false;
+}
+
+/* The daemon arms the targets one after the other. What happens before that fires, and freezes nothing: so
+ * that whoever has added a trigger can rely on it, this waits until all are armed, but not for long: what
+ * another trigger has frozen can stay frozen. */
+static void wait_for_targets(struct perfpersist *p, const struct perfpersist_info *info)
+{
+	unsigned n = 0, armed = 0;
+
+	for (unsigned ms = 1; ms <= WAIT_MS; ms *= 2) {
+		if (!count_armed(p, info, &n, &armed) || armed >= n)
+			return;
+		usleep(1000 * ms);
+	}
+	complain("%u of %u targets of %s/%s are armed so far; `perfctl trigger show %s/%s` tells "
+		 "when all are",
+		 armed, n, info->ns, info->name, info->ns, info->name);
+}
+
 static int add(struct call *call, struct add *a, const struct event_name *name, const char *targets,
 	       const char *filter)
 {
@@ -218,6 +255,8 @@ static int add(struct call *call, struct add *a, const struct event_name *name, 
 	r = perfpersist_trigger_add(p, name->ns, name->name, &o, &info);
 	if (r < 0)
 		return suggest_recordable(p, r, a->make.events, a->make.n);
+	if (a->action != PP_ACTION_NOTIFY)
+		wait_for_targets(p, &info);
 	tell_added(call, a, &info, targets);
 	make_events_note_readers(&info);
 	return EXIT_OK;

@@ -74,6 +74,8 @@ static __always_inline void turn_all(struct pp_trigger *t, struct pp_fired *fire
 
 		if (slot == 0)
 			describe(fired);
+		if (!tape && slot == 0 && t->spec.action != PP_ACTION_NOTIFY)
+			__sync_fetch_and_add(&t->late, 1);
 		if (!tape)
 			break;
 		if (turned)
