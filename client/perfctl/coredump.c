@@ -22,7 +22,7 @@ struct coredump {
 
 static const struct verb_option options[] = {
 	{ 0, "trigger", "NAME", "the trigger that fires on a crash; default: " TRIGGER,
-	  TAKE_TEXT(struct coredump, trigger), .completes = COMPLETE_NAME },
+	  TAKE_TEXT(struct coredump, trigger), .completes = COMPLETE_TRIGGER },
 	{ 0, "path", NULL, "print only the path of the file",
 	  TAKE_FLAG(struct coredump, path_only) },
 	{},

@@ -23,6 +23,7 @@ enum completes {
 	COMPLETE_VERB,
 	COMPLETE_PART,	    /* of the verb */
 	COMPLETE_NAME,	    /* of an event */
+	COMPLETE_TRIGGER,   /* likewise, of a trigger */
 	COMPLETE_NAMESPACE, /* as an operand: one or none */
 	COMPLETE_NAMES,	    /* NAME or NAMESPACE/ */
 	COMPLETE_NEW_NAME,

@@ -80,7 +80,7 @@ const struct verb verb_collect_snapshots = {
 	.run = run_collect,
 	.options = { { .rows = collect_options },
 		     { .rows = snapshots_options, .at = offsetof(struct collecting, place) } },
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_TRIGGER,
 	.help = "Waits for triggers to fire, writes a snapshot of each firing, and gives the frozen\n"
 		"buffers back. Beyond a limit it removes the oldest snapshots, and never the newest. It\n"
 		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n"

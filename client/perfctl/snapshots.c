@@ -207,6 +207,7 @@ static const struct verb verb_show_snapshot = {
 
 static int run_delete(struct call *call)
 {
+	struct json j = { .f = stdout };
 	struct snapshots s = {};
 	int r, code = EXIT_OK;
 
@@ -215,7 +216,11 @@ static int run_delete(struct call *call)
 	if (!call->n_operands)
 		return bad_usage(call, "give the NAME of a snapshot");
 	r = snapshots_place(call, &s);
-	for (size_t i = 0; !r && i < call->n_operands; i++) {
+	if (r)
+		return r;
+	if (call->json)
+		json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < call->n_operands; i++) {
 		char path[1024];
 		struct spooled f;
 		int failed = find(&s, call->operands[i], &f);
@@ -225,11 +230,17 @@ static int run_delete(struct call *call)
 			failed = errno == EACCES || errno == EPERM ? EXIT_NOT_ALLOWED : EXIT_FAILED;
 			complain("cannot delete %s: %s", path, strerror(errno));
 		}
-		if (!failed)
+		if (!failed && call->json)
+			snapshots_json(&j, &s, &f);
+		else if (!failed)
 			printf("%s is deleted\n", f.name);
 		code = code ?: failed;
 	}
-	return r ?: code;
+	if (call->json) {
+		json_end(&j, ']');
+		putchar('\n');
+	}
+	return code;
 }
 
 static const struct verb verb_delete_snapshot = {
@@ -300,11 +311,29 @@ static bool is_stdout(const char *file)
 	return file && !strcmp(file, "-");
 }
 
-/* Says what was written, unless it went where this goes. */
-static void tell_exported(const struct export *e)
+static void text_or_null(struct json *j, const char *key, const char *text)
 {
+	if (text)
+		json_string(j, key, text);
+	else
+		json_null(j, key);
+}
+
+/* Says what was written, unless it went where this goes. */
+static void tell_exported(const struct call *call, const struct export *e)
+{
+	struct json j = { .f = stdout };
+
 	if (is_stdout(e->output) || is_stdout(e->html))
 		return;
+	if (call->json) {
+		json_begin(&j, NULL, '{');
+		text_or_null(&j, "output", e->output);
+		text_or_null(&j, "html", e->html);
+		json_end(&j, '}');
+		putchar('\n');
+		return;
+	}
 	if (e->output)
 		printf("%s\n", e->output);
 	if (e->html)
@@ -338,7 +367,7 @@ static int run_export(struct call *call)
 	if (!r && e.html)
 		r = report_html(call, TAKE_FD(fd), path, e.html);
 	if (!r)
-		tell_exported(&e);
+		tell_exported(call, &e);
 	return r;
 }
 

@@ -235,7 +235,7 @@ static const struct verb verb_list_triggers = {
 		"HELD: records that did not fire because of the hold-off.\n"
 		"SPENT: records that did not fire because of --max-per-day.\n"
 		"LATE: targets that it could not freeze or pause, because what was frozen before was not\n"
-		"saved yet, or because they are paused.\n"
+		"saved yet, or because they are paused; a firing that found no target armed counts as one.\n"
 		"MISSED: occurrences of its event that made no record, and so did not fire.\n"
 		"UNKEPT: occurrences of --on for which there was no room, so that their --until cannot fire.\n"
 		"LAST: how long ago it fired.\n",
@@ -277,18 +277,21 @@ static const struct verb verb_show_trigger = {
 	.synopsis = "NAME",
 	.summary = "show a trigger",
 	.run = run_show,
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_TRIGGER,
 	.one_operand = true,
 	.help = "Prints what `perfctl trigger list` has, its filter and its limits.\n",
 };
 
 /* ── remove, fire ───────────────────────────────────────────────────────────────────────── */
 
+/* What a verb does with one of its operands; `json` NULL: it prints a sentence. */
+typedef int do_one_fn(struct perfpersist *p, const struct event_name *name, struct json *json);
+
 /* The exit code is that of the first failure. */
-static int for_each(struct call *call,
-		    int (*fn)(struct perfpersist *p, const struct event_name *name))
+static int for_each(struct call *call, do_one_fn *fn)
 {
 	_cleanup_(cleanup_perfpersist) struct perfpersist *p = NULL;
+	struct json j = { .f = stdout };
 	struct event_name name;
 	int r, code = EXIT_OK;
 
@@ -300,17 +303,32 @@ static int for_each(struct call *call,
 		if (parse_event_name(call->operands[i], NULL, &name) < 0)
 			return bad_usage(call, "%s: not a valid name", call->operands[i]);
 	r = call_connect(call, &p);
-	for (size_t i = 0; !r && i < call->n_operands; i++) {
+	if (r)
+		return r;
+	if (call->json)
+		json_begin(&j, NULL, '[');
+	for (size_t i = 0; i < call->n_operands; i++) {
 		int failed;
 
 		parse_event_name(call->operands[i], NULL, &name);
-		failed = fn(p, &name);
+		failed = fn(p, &name, call->json ? &j : NULL);
 		code = code ?: failed;
 	}
-	return r ?: code;
+	if (call->json) {
+		json_end(&j, ']');
+		putchar('\n');
+	}
+	return code;
 }
 
-static int remove_one(struct perfpersist *p, const struct event_name *name)
+static void begin_json(struct json *j, const struct event_name *name)
+{
+	json_begin(j, NULL, '{');
+	json_string(j, "namespace", name->ns);
+	json_string(j, "name", name->name);
+}
+
+static int remove_one(struct perfpersist *p, const struct event_name *name, struct json *json)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
 	int r = perfpersist_show(p, name->ns, name->name, &info);
@@ -324,7 +342,13 @@ static int remove_one(struct perfpersist *p, const struct event_name *name)
 		r = perfpersist_delete_by_id(p, info.id, &info);
 	if (r < 0)
 		return suggest_name(p, r, name->ns, name->name);
-	printf("%s/%s (id %" PRIu64 ") is removed\n", info.ns, info.name, info.id);
+	if (json) {
+		begin_json(json, name);
+		json_unsigned(json, "id", info.id);
+		json_end(json, '}');
+	} else {
+		printf("%s/%s (id %" PRIu64 ") is removed\n", info.ns, info.name, info.id);
+	}
 	return EXIT_OK;
 }
 
@@ -338,17 +362,22 @@ static const struct verb verb_remove = {
 	.synopsis = "NAME...",
 	.summary = "remove triggers",
 	.run = run_remove,
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_TRIGGER,
 	.help = "What they have frozen is still saved; with --action freeze it waits, as before.\n",
 };
 
-static int fire_one(struct perfpersist *p, const struct event_name *name)
+static int fire_one(struct perfpersist *p, const struct event_name *name, struct json *json)
 {
 	int r = perfpersist_trigger_fire(p, name->ns, name->name);
 
 	if (r < 0)
 		return suggest_name(p, r, name->ns, name->name);
-	printf("%s/%s has fired\n", name->ns, name->name);
+	if (json) {
+		begin_json(json, name);
+		json_end(json, '}');
+	} else {
+		printf("%s/%s has fired\n", name->ns, name->name);
+	}
 	return EXIT_OK;
 }
 
@@ -362,12 +391,12 @@ static const struct verb verb_fire = {
 	.synopsis = "NAME...",
 	.summary = "fire triggers by hand",
 	.run = run_fire,
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_TRIGGER,
 	.help = "The hold-off and --max-per-day apply to this, too.\n",
 };
 
 /* All that it has frozen, whoever was to save it. */
-static int release_one(struct perfpersist *p, const struct event_name *name)
+static int release_one(struct perfpersist *p, const struct event_name *name, struct json *json)
 {
 	_cleanup_free_ struct perfpersist_tape *tapes = NULL;
 	size_t n = 0, released = 0;
@@ -385,8 +414,14 @@ static int release_one(struct perfpersist *p, const struct event_name *name)
 		return call_failed(p, r);
 	if (!released)
 		return tape_not_found(name);
-	printf("%s/%s: what %zu event%s had recorded is released\n", name->ns, name->name, released,
-	       released == 1 ? "" : "s");
+	if (json) {
+		begin_json(json, name);
+		json_unsigned(json, "released", released);
+		json_end(json, '}');
+	} else {
+		printf("%s/%s: what %zu event%s had recorded is released\n", name->ns, name->name,
+		       released, released == 1 ? "" : "s");
+	}
 	return EXIT_OK;
 }
 
@@ -400,7 +435,7 @@ static const struct verb verb_release = {
 	.synopsis = "NAME...",
 	.summary = "give back what triggers have frozen, without saving it",
 	.run = run_release,
-	.operands = COMPLETE_NAME,
+	.operands = COMPLETE_TRIGGER,
 	.help = "Of a trigger that is removed the name is `" PP_TRIGGER_REMOVED
 		"`. What one with --action pause has paused,\n"
 		"`perfctl resume` resumes.\n",

@@ -55,6 +55,14 @@ offers "perfctl --instance $I list w" "web/ web/profile web/second"
 offers "perfctl events cpu-cl" "cpu-clock"
 offers "perfctl --instance $I show --id " "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
 offers "perfctl --instance $I show --id ${id:0:6}" "$(perfctl list --json | jq -r '.[].id' | sort | xargs)"
+# What triggers' verbs take is a trigger.
+perfctl trigger add web/slow --on sched:sched_process_exec --filter 'pid == 1' profile >/dev/null
+offers "perfctl --instance $I trigger show " "web/slow"
+offers "perfctl --instance $I trigger fire w" "web/slow"
+offers "perfctl --instance $I snapshots collect " "web/slow"
+offers "perfctl --instance $I trigger add web/new p" ""
+offers "perfctl --instance $I trigger add web/new web/p" "web/profile"
+perfctl trigger remove web/slow >/dev/null
 # Other instances start and end meanwhile.
 offers_also "perfctl --instance ${I:0:3}" "$I"
 offers "perfctl --instance $I delete --all " "default web"

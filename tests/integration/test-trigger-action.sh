@@ -78,7 +78,9 @@ start_daemon
 # ── freeze ───────────────────────────────────────────────────────────────────────────────
 
 perfctl create f/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
-expect_match "$(perfctl trigger add f/keep "${ON_MARK[@]}" --action freeze calls)" 'and freezes calls$' "what it says"
+expect_match "$(perfctl trigger add f/keep "${ON_MARK[@]}" --action freeze calls 2>"$SCRATCH/note")" 'and freezes calls$' "what it says"
+is f/keep n_armed 1 || grep -qF '0 of 1 targets of f/keep are armed so far' "$SCRATCH/note" ||
+	fail "it is added, and its target is not armed: $(<"$SCRATCH/note")"
 armed f/keep 1
 calls 100
 "$MARK"
@@ -117,7 +119,7 @@ perfctl trigger remove f/keep >/dev/null
 said 3 'has frozen nothing' perfctl trigger release f/keep
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
 expect_eq "$(files)" 3 "snapshots of a removed trigger that nobody has asked for"
-expect_match "$(perfctl trigger release f/deleted)" 'had recorded is released' "what release says"
+expect_eq "$(perfctl trigger release f/deleted --json)" '[{"namespace":"f","name":"deleted","released":1}]' "what release says"
 expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+kept-*')" "" "what is kept after that"
 expect_eq "$(calls_of f/calls)" 50 "calls since the last firing"
 
@@ -132,7 +134,7 @@ calls 100
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
 expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+frozen-*')" "" "what is to be saved"
 expect_eq "$(calls_of small/calls)" 100 "calls until the firing"
-perfctl trigger release small/keep >/dev/null
+expect_match "$(perfctl trigger release small/keep)" 'had recorded is released' "what release says"
 calls 100
 expect_eq "$(calls_of small/calls)" 200 "calls, but for those while it was frozen"
 perfctl delete --all f small >/dev/null

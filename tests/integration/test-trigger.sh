@@ -309,6 +309,14 @@ expect_files 4 "$collected" # and not one of each event
 mark 1
 collect 5 "$collected"
 perfctl trigger remove c/late >/dev/null
+# Nothing to freeze: by a record, and by hand.
+perfctl trigger add c/none "${ON_MARK[@]}" none >/dev/null
+mark 1
+expect_counts c/none 1 0 0 1
+expect_eq "$(perfctl trigger fire c/none --json)" '[{"namespace":"c","name":"none"}]' "what fire says, as JSON"
+expect_counts c/none 2 0 0 2
+id=$(trigger_field c/none id)
+expect_eq "$(perfctl trigger remove c/none --json)" "[{\"namespace\":\"c\",\"name\":\"none\",\"id\":$id}]" "what remove says"
 echo "fired, held, spent and late are what happened"
 
 exported() {
@@ -316,6 +324,8 @@ exported() {
 }
 file=$(perfctl snapshots show -D "$collected")
 expect_ok perfctl report -i "$file" --html "$SCRATCH/report.html"
+exported "${file##*/}" --html "$SCRATCH/page.html" --json
+expect_eq "$OUT" "{\"output\":null,\"html\":\"$SCRATCH/page.html\"}" "what export says, as JSON"
 exported "${file##*/}" --html "$SCRATCH/page.html"
 expect_eq "$OUT" "$SCRATCH/page.html" "what export says"
 cmp "$SCRATCH/report.html" "$SCRATCH/page.html" || fail "another page than that of report"
@@ -506,6 +516,10 @@ for ((i = 11; i <= 12; i++)); do
 	wait_until 20 saved $i --max-files-of-trigger 2
 done
 expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[11,12]' "with --max-files-of-trigger 2"
+
+latest=$(perfctl snapshots show -D "$kept" --json)
+expect_eq "$(perfctl snapshots delete latest -D "$kept" --json)" "[$latest]" "what delete says, as JSON"
+expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '[11]' "what is left"
 
 # A collector that is killed while it writes.
 for ((i = 13; i <= $(length 14 28); i++)); do

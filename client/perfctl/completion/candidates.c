@@ -188,14 +188,20 @@ static void find_saves(struct completion *c)
 
 /* ── Our events ─────────────────────────────────────────────────────────────────────────── */
 
+/* Whether names of this kind are those of events that there are; as for NAMES, a namespace is one, too. */
+static bool is_name(enum completes kind)
+{
+	return kind == COMPLETE_NAME || kind == COMPLETE_TRIGGER;
+}
+
 /* A namespace (name empty), or an event in it. */
 static void add_event(struct completion *c, const char *ns, const char *name)
 {
 	if (c->kind == COMPLETE_NAMESPACE)
 		candidates_add(c, NULL, "%s", ns);
-	else if (c->kind != COMPLETE_NAME && !strchr(c->text, '/'))
+	else if (!is_name(c->kind) && !strchr(c->text, '/'))
 		candidates_add(c, NULL, "%s/", ns);
-	if (!name_is_valid(name) || (c->kind != COMPLETE_NAME && c->kind != COMPLETE_NAMES))
+	if (!name_is_valid(name) || (!is_name(c->kind) && c->kind != COMPLETE_NAMES))
 		return;
 	candidates_add(c, NULL, "%s/%s", ns, name);
 	/* An event of `default` needs no namespace; offer it so once text is typed. */
@@ -218,7 +224,7 @@ static void ask(struct completion *c)
 	for (size_t i = 0; i < n; i++)
 		if (c->kind == COMPLETE_ID)
 			candidates_add(c, NULL, "%" PRIu64, infos[i].id);
-		else
+		else if (c->kind != COMPLETE_TRIGGER || infos[i].flags & PERFPERSIST_TRIGGER)
 			add_event(c, infos[i].ns, infos[i].name);
 }
 
@@ -236,17 +242,18 @@ static void find_ids(struct completion *c, const char *place)
 static void find_names(struct completion *c, const char *place)
 {
 	_cleanup_(globfree) glob_t g = paths("%s/[a-zA-Z_]*/", place);
-	bool all_readable = true;
+	bool all_readable = true, is_trigger = c->kind == COMPLETE_TRIGGER;
 
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		_cleanup_(globfree) glob_t events = paths("%s[a-zA-Z_]*", g.gl_pathv[i]);
+		_cleanup_(globfree) glob_t events = paths(
+			"%s[a-zA-Z_]*%s", g.gl_pathv[i], is_trigger ? "/trigger" : "");
 		struct part ns = part_of(g.gl_pathv[i], 1);
 
 		if (!strcmp(ns.s, "by-id"))
 			continue;
 		add_event(c, ns.s, "");
 		for (size_t k = 0; k < events.gl_pathc; k++)
-			add_event(c, ns.s, part_of(events.gl_pathv[k], 0).s);
+			add_event(c, ns.s, part_of(events.gl_pathv[k], is_trigger).s);
 		/* The owner of a namespace who is not in its group cannot list its folder. */
 		all_readable = all_readable && access(g.gl_pathv[i], R_OK) == 0;
 	}
@@ -427,7 +434,8 @@ void candidates_find(struct completion *c)
 		[COMPLETE_WORDS] = find_words,	      [COMPLETE_FILE] = find_files,
 		[COMPLETE_DIRECTORY] = find_files,    [COMPLETE_VERB] = find_verbs,
 		[COMPLETE_PART] = find_parts,	      [COMPLETE_SNAPSHOT] = find_snapshots,
-		[COMPLETE_NAME] = find_events,	      [COMPLETE_NAMESPACE] = find_events,
+		[COMPLETE_NAME] = find_events,	      [COMPLETE_TRIGGER] = find_events,
+		[COMPLETE_NAMESPACE] = find_events,
 		[COMPLETE_NAMES] = find_events,	      [COMPLETE_NEW_NAME] = find_events,
 		[COMPLETE_ID] = find_events,	      [COMPLETE_EVENT] = find_perf_events,
 		[COMPLETE_CPUS] = find_cpus,	      [COMPLETE_CGROUP] = find_cgroups,
