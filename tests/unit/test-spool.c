@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "client/perfctl/events/spool.h"
+#include "client/perfpersist.h"
+#include "proto/fired.h"
 #include "proto/protocol.h"
 #include "tests/unit/needs.h"
 
@@ -428,6 +430,40 @@ static const struct {
 	  "46" },
 };
 
+/* Behind what perf reads; the id in the name does not matter. */
+START_TEST(a_file_knows_its_tapes)
+{
+	struct perfpersist_tape tapes[PP_TARGETS_MAX] = {};
+	struct spooled f = firing("t", 1000);
+	char path[512];
+	int fd;
+
+	make_firing("t", 1000, 0);
+	path_of(f.name, path);
+	ck_assert(!spool_has(dir, &f, 5));
+	for (size_t i = 0; i < PP_TARGETS_MAX; i++)
+		tapes[i].id = i + 1;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(spool_mark(fd, tapes, 3), 0);
+	ck_assert(spool_has(dir, &f, 1) && spool_has(dir, &f, 3));
+	ck_assert(!spool_has(dir, &f, 4) && !spool_has(dir, &f, 1000));
+	ck_assert_int_eq(spool_mark(fd, tapes, PP_TARGETS_MAX), 0);
+	ck_assert(spool_has(dir, &f, 1) && spool_has(dir, &f, PP_TARGETS_MAX));
+	ck_assert(!spool_has(dir, &f, PP_TARGETS_MAX + 1));
+	/* Cut, another's last bytes, gone, or no file. */
+	ck_assert_int_eq(ftruncate(fd, lseek(fd, 0, SEEK_END) - 1), 0);
+	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert_int_eq(ftruncate(fd, 7), 0);
+	ck_assert(!spool_has(dir, &f, 1));
+	close(fd);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert_int_eq(spool_mark(-1, tapes, 1), -EBADF);
+}
+END_TEST
+
 START_TEST(limits)
 {
 	static const char *const triggers[] = { "a", "b", "a", "b", "a", "a" };
@@ -532,6 +568,7 @@ int main(void)
 	tcase_add_test(t, many_files);
 	tcase_add_test(t, strangers_stay);
 	tcase_add_test(t, directories_that_cannot_be_read);
+	tcase_add_test(t, a_file_knows_its_tapes);
 	add_test_unless(no_root(), t, directories_that_are_not_allowed);
 	tcase_add_loop_test(t, limits, 0, ARRAY_SIZE(limits_table));
 	tcase_add_test(t, the_newest_stays);

@@ -181,6 +181,8 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	if (r < 0)
 		return r;
 	r = take_opened(c->call, c->p, &events, windows, out.fd, &result);
+	if (r >= 0)
+		r = spool_mark(out.fd, f->tapes, f->n);
 	if (r < 0)
 		return r;
 	if (fchmod(out.fd, mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
@@ -195,19 +197,13 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	return r;
 }
 
-/* The tapes of a firing may be released in part when this or the daemon ends; the file is known while one is there. */
-static int release(struct collecting *c, const struct firing *f)
+static int release(struct collecting *c, const struct perfpersist_tape *tape)
 {
-	int r = 0;
+	int r = perfpersist_tape_release(c->p, tape->id);
 
-	for (size_t i = f->n; r >= 0 && i-- > 0;) {
-		r = perfpersist_tape_release(c->p, f->tapes[i].id);
-		if (r == -ENOENT)
-			r = 0;
-		if (r < 0)
-			complain("%s", perfpersist_error(c->p));
-	}
-	return r;
+	if (r < 0 && r != -ENOENT)
+		complain("%s", perfpersist_error(c->p));
+	return r == -ENOENT ? 0 : r;
 }
 
 static bool is_name(const char *trigger, const char *other)
@@ -216,61 +212,86 @@ static bool is_name(const char *trigger, const char *other)
 	       !strcmp(other, PP_TRIGGER_REMOVED);
 }
 
-/*
- * Whether this file is of that firing, or of what is left of it: tapes are released one after the other. Its id is not
- * below theirs, since files only get higher ones. A clock that was set in between makes a second file.
- */
+/* Whether this file is of that firing. A clock that was set in between makes a second file. */
 static bool is_of(const struct spooled *saved, const struct spooled *file)
 {
 	uint64_t apart =
 		saved->time > file->time ? saved->time - file->time : file->time - saved->time;
 
-	return saved->number == file->number && apart <= 2 * SECOND && saved->id >= file->id &&
-	       saved->pid == file->pid && !strcmp(saved->comm, file->comm) &&
-	       !strcmp(saved->ns, file->ns) && is_name(saved->trigger, file->trigger);
+	return saved->number == file->number && apart <= 2 * SECOND && saved->pid == file->pid &&
+	       !strcmp(saved->comm, file->comm) && !strcmp(saved->ns, file->ns) &&
+	       is_name(saved->trigger, file->trigger);
 }
 
 /*
- * Whether it is there already. If not, it gets an id that is newer than those of the others: an event that is frozen
- * without a second set is its own tape, and has the same id at each firing, from before all of them.
+ * Releases those tapes of a firing that a file has already: this was killed before it could. The others go to
+ * `rest`, which has room for all: an event whose turn failed at first gives its tape later, when the firing has
+ * a file. A new file gets an id that is newer than those of the others: an event that is frozen without a
+ * second set is its own tape, and has the same id at each firing, from before all of them.
  */
-static bool is_saved(const struct collecting *c, struct spooled *file)
+static int release_saved(struct collecting *c, const struct firing *f, struct spooled *file,
+			 struct perfpersist_tape *rest, size_t *ret_n)
 {
 	_cleanup_free_ struct spooled *all = NULL;
+	const char *directory = c->options->directory;
 	struct spooled named;
-	size_t n = 0;
+	size_t n = 0, n_rest = 0;
+	int r = 0;
 
-	if (spool_parse(file->name, &named) < 0 || spool_list(c->options->directory, &all, &n) < 0)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (is_of(&all[i], &named))
-			return true;
+	if (spool_parse(file->name, &named) < 0 || spool_list(directory, &all, &n) < 0)
+		n = 0; /* rather twice than not at all */
+	for (size_t i = 0; r >= 0 && i < f->n; i++) {
+		size_t k;
+
+		for (k = 0; k < n && !(is_of(&all[k], &named) &&
+				       spool_has(directory, &all[k], f->tapes[i].id));)
+			k++;
+		if (k < n)
+			r = release(c, &f->tapes[i]);
+		else
+			rest[n_rest++] = f->tapes[i];
+	}
 	if (n) {
 		file->id = MAX(file->id, all[n - 1].id + 1);
 		spool_name(file);
 	}
-	return false;
+	*ret_n = n_rest;
+	return r;
 }
 
-static int save(struct collecting *c, const struct firing *f)
+/* Tapes may be released in part when this or the daemon ends. */
+static int write_and_release(struct collecting *c, const struct firing *f,
+			     const struct spooled *file)
 {
-	struct spooled file;
 	char path[1024];
 	int r;
 
-	describe(f, &file);
-	if (is_saved(c, &file))
-		return release(c, f);
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->options->directory, file.name) >=
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->options->directory, file->name) >=
 	    sizeof(path))
 		return -ENAMETOOLONG;
 	do
-		r = write_file(c, f, &file, path);
+		r = write_file(c, f, file, path);
 	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(c->options->directory) > 0);
 	if (r < 0 && r != -EINTR)
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));
-	return r < 0 ? r : release(c, f);
+	for (size_t i = 0; r >= 0 && i < f->n; i++)
+		r = release(c, &f->tapes[i]);
+	return MIN(r, 0);
+}
+
+static int save(struct collecting *c, const struct firing *f)
+{
+	_cleanup_free_ struct perfpersist_tape *rest = calloc(f->n, sizeof(*rest));
+	struct spooled file;
+	size_t n = 0;
+	int r;
+
+	if (!rest)
+		return -ENOMEM;
+	describe(f, &file);
+	r = release_saved(c, f, &file, rest, &n);
+	return r < 0 || !n ? r : write_and_release(c, &(struct firing){ rest, n }, &file);
 }
 
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,10 @@
 
 #include "client/perfctl/perfctl.h"
 #include "proto/clock.h"
+#include "proto/fired.h"
+#include "proto/io.h"
 #include "proto/places.h"
+#include "proto/regular.h"
 
 #define SECOND 1000000000ULL
 
@@ -175,6 +179,44 @@ static int remove_file(const char *directory, const char *name)
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, name) >= sizeof(path))
 		return -ENAMETOOLONG;
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 1;
+}
+
+/* ── which tapes a file has ─────────────────────────────────────────────────────────────── */
+
+/* A file's last bytes. */
+struct mark {
+	uint64_t tapes[PP_TARGETS_MAX]; /* 0: no more */
+	char magic[8];
+};
+
+static const char mark_magic[8] = "PPTAPES"; /* with its NUL */
+
+int spool_mark(int fd, const struct perfpersist_tape *tapes, size_t n)
+{
+	struct mark mark = {};
+
+	memcpy(mark.magic, mark_magic, sizeof(mark.magic));
+	for (size_t i = 0; i < MIN(n, (size_t)PP_TARGETS_MAX); i++)
+		mark.tapes[i] = tapes[i].id;
+	if (lseek(fd, 0, SEEK_END) < 0)
+		return -errno;
+	return pp_write_all(fd, &mark, sizeof(mark));
+}
+
+bool spool_has(const char *directory, const struct spooled *f, uint64_t tape)
+{
+	_cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = dir < 0 ? -1 : regular_open(dir, f->name, RESOLVE_NO_SYMLINKS);
+	off_t at = fd < 0 ? -1 : lseek(fd, -(off_t)sizeof(struct mark), SEEK_END);
+	struct mark mark;
+
+	if (at < 0 || pp_pread_all(fd, &mark, sizeof(mark), (uint64_t)at) != sizeof(mark) ||
+	    memcmp(mark.magic, mark_magic, sizeof(mark.magic)) != 0)
+		return false;
+	for (size_t i = 0; i < PP_TARGETS_MAX; i++)
+		if (mark.tapes[i] == tape)
+			return true;
+	return false;
 }
 
 /* ── limits ─────────────────────────────────────────────────────────────────────────────── */

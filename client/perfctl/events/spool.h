@@ -5,7 +5,8 @@
  *
  * A name is TIME.NAMESPACE.TRIGGER.NUMBER.COMM-PID.ID.data, TIME in UTC as of the firing. IDs count
  * up whatever the clock does, so they give the order: each is that of its tapes, or the next one after those that
- * are there.
+ * are there. So an ID does not tell which tapes a file has; that stands behind perf's data, where perf does
+ * not look.
  */
 #pragma once
 
@@ -55,6 +56,13 @@ struct spool_limits {
  */
 int spool_make_room(const char *directory, const struct spool_limits *limits,
 		    const struct spooled *coming, uint64_t bytes);
+
+/* Writes behind a whole file that it has these tapes, of one firing. -errno. */
+struct perfpersist_tape;
+int spool_mark(int fd, const struct perfpersist_tape *tapes, size_t n);
+
+/* Whether it does; false, too, if that cannot be read. */
+bool spool_has(const char *directory, const struct spooled *f, uint64_t tape);
 
 /* Removes what a writer that was killed left under a hidden name (output/outfile.h). */
 void spool_sweep(const char *directory);
