@@ -60,7 +60,7 @@ compare() {
 	[ "$n" -ge $ROUNDS ] || fail "perf has only $n records of $theirs"
 	diff "$SCRATCH/theirs" "$SCRATCH/ours" | grep '^[<>]' | grep -v "$more" >"$SCRATCH/different" || true
 	[ ! -s "$SCRATCH/different" ] ||
-		fail "$event: chains of perf (<) and ours (>) differ:" "$(head -4 "$SCRATCH/different")"
+		fail "$event: chains of perf (<) and ours (>) differ:" "$(head -4 "$SCRATCH/different")" "$(perfctl list)"
 	FRAMES=$(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/ours")
 	echo "  $event: $n records with perf's chains, up to $FRAMES frames"
 }
