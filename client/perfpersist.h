@@ -882,6 +882,8 @@ uint64_t perfpersist_event_realtime(struct perfpersist_event *e, uint64_t time);
 size_t perfpersist_event_rings(struct perfpersist_event *e);
 int perfpersist_ring_cpu(struct perfpersist_event *e, size_t ring);
 int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring); /* stays e's */
+/* Likewise its catalog, if several events share the rings; -ENOENT: they do not. */
+int perfpersist_catalog_fd(struct perfpersist_event *e);
 
 struct perfpersist_ring_stat {
 	size_t sz;

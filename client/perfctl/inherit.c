@@ -122,12 +122,16 @@ static int execute(const struct inheritance *it, const char *ns, const char *nam
 
 int run_with_rings(struct perfpersist_event *e, const char *ns, const char *name, char **command)
 {
-	_cleanup_(inheritance_done) struct inheritance it = { .n = perfpersist_event_rings(e) };
+	size_t rings = perfpersist_event_rings(e);
+	int catalog = perfpersist_catalog_fd(e);
+	_cleanup_(inheritance_done) struct inheritance it = { .n = rings + (catalog >= 0) };
 	int r = name_all(e, it.n, it.n, &it.names);
 
 	it.fds = calloc(it.n + 1, sizeof(*it.fds));
-	for (size_t i = 0; it.fds && i < it.n; i++)
+	for (size_t i = 0; it.fds && i < rings; i++)
 		it.fds[i] = perfpersist_ring_fd(e, i);
+	if (it.fds && catalog >= 0)
+		it.fds[rings] = catalog;
 	r = prepare(it.fds ? r : -ENOMEM, &it, ns, name, command[0]);
 	return r ? r : execute(&it, ns, name, command);
 }

@@ -103,12 +103,15 @@ int client_catalog_open(int fd, size_t size, struct client_catalog *ret)
 		return r;
 	c.n = ((const struct pp_catalog_header *)c.bytes)->n_sources;
 	c.event_id = ((const struct pp_catalog_header *)c.bytes)->event_id;
+	c.fd = TAKE_FD(owned);
 	*ret = c;
 	return 0;
 }
 
 void client_catalog_done(struct client_catalog *c)
 {
+	if (c->bytes)
+		close(c->fd);
 	free(c->bytes);
 	*c = (struct client_catalog){ .bytes = NULL };
 }

@@ -12,11 +12,12 @@ struct client_catalog {
 	void *bytes; /* NULL: no catalog */
 	uint32_t n;  /* sources */
 	uint64_t event_id;
+	int fd; /* only if there is one */
 };
 
 /*
  * Copies the catalog behind fd, and takes fd over, whatever the outcome. size: its bytes, as the
- * daemon said; 0: as the catalog says. -EBADMSG (not a catalog), -EPROTONOSUPPORT (made by a newer
+ * daemon said; 0: as the catalog says. What was copied is not read again: fd is kept to be handed on. -EBADMSG (not a catalog), -EPROTONOSUPPORT (made by a newer
  * version), -ENOMEM.
  */
 int client_catalog_open(int fd, size_t size, struct client_catalog *ret);

@@ -109,6 +109,11 @@ _public_ int perfpersist_ring_fd(struct perfpersist_event *e, size_t ring)
 	return ring < e->n ? e->rings[ring].fd : no_such_ring(e, ring);
 }
 
+_public_ int perfpersist_catalog_fd(struct perfpersist_event *e)
+{
+	return e->catalog.bytes ? e->catalog.fd : -ENOENT;
+}
+
 _public_ int perfpersist_ring_stat(struct perfpersist_event *e, size_t ring,
 				   struct perfpersist_ring_stat *ret)
 {

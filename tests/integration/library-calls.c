@@ -455,6 +455,10 @@ static void fds(void)
 		close(3 + i); /* the event holds duplicates */
 	CHECK_OK(NULL, perfpersist_event_info(e, &info));
 	CHECK(info.owner == UINT32_MAX && info.missed_unknown && info.state == 0);
+	/* The catalog is the last one, and no ring. */
+	CHECK((int)perfpersist_event_rings(e) + (perfpersist_catalog_fd(e) >= 0) == n);
+	CHECK(info.sources > 1 ? fcntl(perfpersist_catalog_fd(e), F_GETFD) == FD_CLOEXEC
+			       : perfpersist_catalog_fd(e) == -ENOENT);
 	CHECK_OK(NULL, perfpersist_snapshot_new(e, &s));
 	CHECK_OK(NULL, perfpersist_snapshot_take(s));
 	printf("%zu records of %s/%s in %zu rings, of cpus %s\n",

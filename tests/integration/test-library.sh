@@ -27,6 +27,10 @@ made_more_than() {
 }
 wait_until 20 made_more_than 20
 perfctl reopen t/outlive -- "$BIN/library-calls" fds
+perfctl create t/two -e sched:sched_switch,sched:sched_waking --filter 'common_pid > 0' -m 16M >/dev/null
+perfctl reopen t/two -- "$BIN/library-calls" fds
+expect_match "$(perfctl reopen t/two -- printenv LISTEN_FDNAMES)" '^(cpu[0-9]+:)+catalog$' "the names"
+perfctl delete t/two >/dev/null
 
 # A helper that reads a line and answers with a line.
 mkfifo "$SCRATCH/to" "$SCRATCH/from"

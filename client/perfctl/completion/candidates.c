@@ -245,8 +245,8 @@ static void find_names(struct completion *c, const char *place)
 	bool all_readable = true, is_trigger = c->kind == COMPLETE_TRIGGER;
 
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		_cleanup_(globfree) glob_t events = paths(
-			"%s[a-zA-Z_]*%s", g.gl_pathv[i], is_trigger ? "/trigger" : "");
+		_cleanup_(globfree) glob_t events =
+			paths("%s[a-zA-Z_]*%s", g.gl_pathv[i], is_trigger ? "/trigger" : "");
 		struct part ns = part_of(g.gl_pathv[i], 1);
 
 		if (!strcmp(ns.s, "by-id"))
@@ -431,17 +431,17 @@ static void find_words(struct completion *c)
 void candidates_find(struct completion *c)
 {
 	static void (*const find[])(struct completion *) = {
-		[COMPLETE_WORDS] = find_words,	      [COMPLETE_FILE] = find_files,
-		[COMPLETE_DIRECTORY] = find_files,    [COMPLETE_VERB] = find_verbs,
-		[COMPLETE_PART] = find_parts,	      [COMPLETE_SNAPSHOT] = find_snapshots,
-		[COMPLETE_NAME] = find_events,	      [COMPLETE_TRIGGER] = find_events,
-		[COMPLETE_NAMESPACE] = find_events,
-		[COMPLETE_NAMES] = find_events,	      [COMPLETE_NEW_NAME] = find_events,
-		[COMPLETE_ID] = find_events,	      [COMPLETE_EVENT] = find_perf_events,
-		[COMPLETE_CPUS] = find_cpus,	      [COMPLETE_CGROUP] = find_cgroups,
-		[COMPLETE_INSTANCE] = find_instances, [COMPLETE_SAVE] = find_saves,
-		[COMPLETE_PIDS] = find_tasks,	      [COMPLETE_TASK] = find_tasks,
-		[COMPLETE_CRASHED] = find_crashed,    [COMPLETE_PRESET] = find_presets,
+		[COMPLETE_WORDS] = find_words,	     [COMPLETE_FILE] = find_files,
+		[COMPLETE_DIRECTORY] = find_files,   [COMPLETE_VERB] = find_verbs,
+		[COMPLETE_PART] = find_parts,	     [COMPLETE_SNAPSHOT] = find_snapshots,
+		[COMPLETE_NAME] = find_events,	     [COMPLETE_TRIGGER] = find_events,
+		[COMPLETE_NAMESPACE] = find_events,  [COMPLETE_NAMES] = find_events,
+		[COMPLETE_NEW_NAME] = find_events,   [COMPLETE_ID] = find_events,
+		[COMPLETE_EVENT] = find_perf_events, [COMPLETE_CPUS] = find_cpus,
+		[COMPLETE_CGROUP] = find_cgroups,    [COMPLETE_INSTANCE] = find_instances,
+		[COMPLETE_SAVE] = find_saves,	     [COMPLETE_PIDS] = find_tasks,
+		[COMPLETE_TASK] = find_tasks,	     [COMPLETE_CRASHED] = find_crashed,
+		[COMPLETE_PRESET] = find_presets,
 	};
 
 	if (find[c->kind])

@@ -288,8 +288,7 @@ static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struc
 		return 0;
 	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
 		r = turn_slot(targets, slot, fired, &t->spec);
-		if (r == 0 ||
-		    (r == -ENOENT && slot == 0 && t->spec.action != PP_ACTION_NOTIFY))
+		if (r == 0 || (r == -ENOENT && slot == 0 && t->spec.action != PP_ACTION_NOTIFY))
 			__sync_fetch_and_add(&t->late, 1);
 	}
 	return r < 0 && r != -ENOENT
