@@ -48,19 +48,22 @@ chains() {
 		sort >"$1.chains"
 }
 
-# compare FILE EVENT [TERMS]: perf leaves a task at the beginning of its exit, and we do not. A short chain may
-# not reach do_exit().
+# compare FILE EVENT NAME [TERMS]: perf leaves a task at the beginning of its exit, and we do not. A short chain may
+# not reach do_exit(). What perf alone has was missed, and counted: another test's task that was preempted inside
+# bpf(2) keeps programs at counters from running on its CPU.
 compare() {
-	local event=$2 theirs=${PERF_NAME[$2]-$2} more='^>.* ends' n
-	[ -z "${3-}" ] || more='^>'
-	[[ $event == *:* ]] || theirs+=${3-} # so perf calls them
+	local event=$2 theirs=${PERF_NAME[$2]-$2} more='^>.* ends' n missed
+	[ -z "${4-}" ] || more='^>'
+	[[ $event == *:* ]] || theirs+=${4-} # so perf calls them
 	awk -F'\t' -v event="$theirs" '$1 == event { print $2 }' "$SCRATCH/perf.data.chains" >"$SCRATCH/theirs"
 	awk -F'\t' -v event="$event" '$1 == event { print $2 }' "$1.chains" >"$SCRATCH/ours"
 	n=$(wc -l <"$SCRATCH/theirs")
 	[ "$n" -ge $ROUNDS ] || fail "perf has only $n records of $theirs"
 	diff "$SCRATCH/theirs" "$SCRATCH/ours" | grep '^[<>]' | grep -v "$more" >"$SCRATCH/different" || true
-	[ ! -s "$SCRATCH/different" ] ||
-		fail "$event: chains of perf (<) and ours (>) differ:" "$(head -4 "$SCRATCH/different")" "$(perfctl list)"
+	missed=$(perfctl show "$3" --json | jq .missed)
+	if grep -q '^>' "$SCRATCH/different" || [ "$(wc -l <"$SCRATCH/different")" -gt "$missed" ]; then
+		fail "$event: chains of perf (<) and ours (>) differ, and $missed were missed:" "$(head -4 "$SCRATCH/different")"
+	fi
 	FRAMES=$(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/ours")
 	echo "  $event: $n records with perf's chains, up to $FRAMES frames"
 }
@@ -89,14 +92,14 @@ perfctl snapshot s/ -o "$SCRATCH/short.data" >/dev/null 2>&1
 chains "$SCRATCH/perf.data"
 chains "$SCRATCH/our.data"
 chains "$SCRATCH/short.data"
-for event in "${EVENTS[@]}"; do
-	compare "$SCRATCH/our.data" "$event"
+for i in "${!EVENTS[@]}"; do
+	compare "$SCRATCH/our.data" "${EVENTS[i]}" "t/e$i"
 done
 
 echo "no more entries than were asked for"
-for event in "${SHORTENED[@]}"; do
-	compare "$SCRATCH/short.data" "$event" /max-stack=5/
-	[ "$FRAMES" -le 5 ] || fail "$event: $FRAMES entries"
+for i in "${!SHORTENED[@]}"; do
+	compare "$SCRATCH/short.data" "${SHORTENED[i]}" "s/e$i" /max-stack=5/
+	[ "$FRAMES" -le 5 ] || fail "${SHORTENED[i]}: $FRAMES entries"
 done
 expect_eq "$(awk -F, 'NF > n { n = NF } END { print n }' "$SCRATCH/short.data.chains")" 5 "the most entries of a chain"
 expect_eq "$(perfctl show s/e0 --json | jq .max_stack)" 5 "show"
