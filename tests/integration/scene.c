@@ -23,7 +23,8 @@
  *   stop         sc-stopper stops sc-loop, which wants to run each millisecond, for 200 ms, each 400 ms
  *   restart      sc-super begins sc-service anew each 40 ms, as that ends at once
  *
- * It prints NAME=PID of each thread that the scene is about.
+ * It prints NAME=PID of each thread that the scene is about. SCENE in the environment stands for "sc", at most
+ * 7 bytes: other tests play scenes, too.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,8 +87,12 @@ static __attribute__((noinline)) void keys_command(void)
 	__asm__ volatile("");
 }
 
-static void call_me(const char *name)
+static void call_me(const char *whose)
 {
+	const char *scene = getenv("SCENE") ?: "sc";
+	char name[16];
+
+	snprintf(name, sizeof(name), "%.7s%.8s", scene, whose + strlen("sc"));
 	prctl(PR_SET_NAME, name);
 	printf("%s=%ld\n", name, syscall(SYS_gettid));
 	fflush(stdout);

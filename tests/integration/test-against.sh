@@ -13,8 +13,9 @@ tracepoints_lock --shared
 start_daemon
 perfctl create t/sched -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 16M >/dev/null
 # Others wait for each other, too, and then it is right that no wait stands out: here only these do.
-perfctl create lock/sched -e sched:sched_switch --filter 'prev_comm ~ "sc-*" || next_comm ~ "sc-*"' \
-	-e sched:sched_waking --filter 'comm ~ "sc-*"' >/dev/null
+export SCENE=$$
+perfctl create lock/sched -e sched:sched_switch --filter "prev_comm ~ \"$SCENE-*\" || next_comm ~ \"$SCENE-*\"" \
+	-e sched:sched_waking --filter "comm ~ \"$SCENE-*\"" >/dev/null
 perfctl create t/cpu -e cpu-clock -F 499 -g -m 4M >/dev/null
 perfctl create t/life -e sched:sched_process_exit,signal:signal_generate -m 1M >/dev/null
 perfctl create t/small -e sched:sched_wakeup -m 4K >/dev/null
@@ -85,14 +86,14 @@ page_report() {
 # A thread that sleeps with a lock is told with who waited, and only where that happened. (Others may keep the
 # one that waits from the CPU, too.)
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m --json
-expect_eq "$(jq -c '.findings[] | select(.victim.comm == "sc-waiter" and .culprit.comm == "sc-holder") |
+expect_eq "$(jq -c '.findings[] | select(.victim.comm == env.SCENE + "-waiter" and .culprit.comm == env.SCENE + "-holder") |
 	[.kind, .max_ns > 45000000, .count >= 1]' <<<"$OUT")" '["sleep",true,true]' "who held the lock: $(jq -c .findings <<<"$OUT")"
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m
-expect_match "$OUT" '[1-3]\. sc-holder\[[0-9]+\] let sc-waiter\[[0-9]+\] wait for up to' "who held the lock, in words"
+expect_match "$OUT" "[1-3]\\. $SCENE-holder\\[[0-9]+\\] let $SCENE-waiter\\[[0-9]+\\] wait for up to" "who held the lock, in words"
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m --html page
-expect_eq "$(page_report page | jq -r .findings | grep -c 'sc-holder.* let sc-waiter')" 1 "who held the lock, on the page"
+expect_eq "$(page_report page | jq -r .findings | grep -c "$SCENE-holder.* let $SCENE-waiter")" 1 "who held the lock, on the page"
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
-expect_eq "$(jq -c '[.findings[] | select(.victim.comm == "sc-waiter")]' <<<"$OUT")" '[]' "who held no lock"
+expect_eq "$(jq -c '[.findings[] | select(.victim.comm == env.SCENE + "-waiter")]' <<<"$OUT")" '[]' "who held no lock"
 
 # The text: what with what, then the first line.
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --top 1
