@@ -5,8 +5,8 @@
  *
  *   bench-trigger INSTANCE TRACEFS SCRATCH ROUNDS
  *
- * A child makes calls on one CPU as fast as it can; all calls are recorded. On another CPU this
- * process makes one call of another kind, which fires. A result is the time of the newest record of
+ * A child makes calls on one CPU as fast as it can, and so does this process on another; all are
+ * recorded. Then it makes one call of another kind, which fires. A result is the time of the newest record of
  * the child's CPU in what was frozen minus that of the call that fired. Rounds in which the child did
  * not run just then are left out. The rounds of the first two alternate; perf takes ten rounds of its
  * own, because it writes a file each time.
@@ -41,6 +41,15 @@ static void fire(long call)
 static void rest(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/* At full speed, as the other CPU. */
+static void record_for(uint64_t ns)
+{
+	uint64_t until = now(CLOCK_MONOTONIC) + ns;
+
+	while (now(CLOCK_MONOTONIC) < until)
+		call();
 }
 
 static pid_t start_caller(void)
@@ -147,7 +156,7 @@ static double freeze_once(void)
 	size_t n = 0;
 
 	wait_until_armed();
-	rest(11 * MS);
+	record_for(11 * MS);
 	fire(FIRES);
 	while (n == 0) {
 		if (perfpersist_tapes(p, NAMESPACE, &tapes, &n) < 0)
@@ -242,7 +251,7 @@ static double traceoff_once(void)
 	put("trace", "0");
 	put("events/raw_syscalls/sys_enter/enable", "1");
 	put("tracing_on", "1");
-	rest(2 * MS);
+	record_for(2 * MS);
 	fired = now(CLOCK_MONOTONIC); /* what stops ftrace may not be in its buffer any more */
 	fire(FIRES_FTRACE);
 	rest(2 * MS);
