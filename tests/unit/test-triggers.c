@@ -622,6 +622,30 @@ START_TEST(freezes)
 }
 END_TEST
 
+/* What somebody may keep for ever holds up nobody else's snapshots. */
+START_TEST(what_is_kept_holds_up_nothing)
+{
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	ck_assert_int_eq(trigger("keep", "x", PP_ACTION_FREEZE), 0);
+	ck_assert_int_eq(trigger("save", "y", PP_ACTION_SNAPSHOT), 0);
+	broker_settle(&b);
+	fire(4); /* so that its next firing is later than the first one of the other */
+	broker_settle(&b);
+	release();
+	fire(3);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.ready, 2);
+	fire(3); /* x is turned again, and waits */
+	broker_settle(&b);
+	ck_assert(now_of(1) & PP_NOW_TURNED);
+	fire(4);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.ready, 3);
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 2);
+}
+END_TEST
+
 START_TEST(notifies)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
@@ -1251,6 +1275,7 @@ int main(void)
 	tcase_add_test(t, orders_about_what_was_stopped);
 	tcase_add_loop_test(t, deaths_while_pausing, 0, ARRAY_SIZE(deaths));
 	tcase_add_test(t, freezes);
+	tcase_add_test(t, what_is_kept_holds_up_nothing);
 	tcase_add_test(t, notifies);
 	tcase_add_test(t, notifies_often);
 	tcase_add_test(t, actions_that_are_refused);

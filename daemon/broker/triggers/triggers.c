@@ -256,9 +256,15 @@ static void order(struct triggers *t, struct event *e, enum pp_order_type type)
 
 /* ── tapes ──────────────────────────────────────────────────────────────────────────────── */
 
+/* Whether it will be saved soon, without anybody asking. An event that is its own tape has no second one to come. */
+static bool is_saved_soon(const struct tape *tape)
+{
+	return tape->event.is_tape && !tape->event.is_kept;
+}
+
 /* Whether another event of the namespace may have been turned by the same firing, and has no tape of
  * it yet: its turn is due, or waits until its tape of an earlier firing is saved. No tape waits for
- * later ones, so the oldest waits for none. */
+ * later ones, so the oldest waits for none; and none for what nobody may ever save. */
 static bool is_early(const struct triggers *t, const struct tape *tape)
 {
 	const struct registry *r = &t->lifecycle->registry;
@@ -271,7 +277,8 @@ static bool is_early(const struct triggers *t, const struct tape *tape)
 		    e->truth.now & PP_NOW_STOPPED || strcmp(e->ns->name, tape->ns.name) != 0)
 			continue;
 		earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
-		if (earlier ? earlier->by.time < tape->by.time : !e->arm_tried)
+		if (earlier ? is_saved_soon(earlier) && earlier->by.time < tape->by.time
+			    : !e->arm_tried)
 			return true;
 	}
 	return false;
