@@ -226,6 +226,20 @@ static int give_back(struct exchange *x, struct failure *f)
 	return r < 0 ? r : names_give_back(x->order.id, &a->event, &a->orphans, f);
 }
 
+/* What a trigger has turned becomes a tape before its event goes, if it can: deleting must not fail for that. */
+static void keep_turned(struct exchange *x)
+{
+	struct failure f = {};
+	char path[PINS_PATH_SIZE];
+	int state = names_find(x->order.id, path);
+
+	if (state >= 0)
+		state = event_arm_state(path);
+	if ((state == ARM_TURNED || state == ARM_CLOSING) && disarm(x, &f) < 0)
+		log_warning("What a trigger has frozen of the deleted event with id %llu is lost: %s",
+			    (unsigned long long)x->order.id, f.sentence);
+}
+
 static int delete (struct exchange *x, struct failure *f)
 {
 	struct pp_answer *a = &x->answer;
@@ -233,6 +247,8 @@ static int delete (struct exchange *x, struct failure *f)
 
 	if (event_forget_adoption(x->order.id))
 		return 0;
+	if (!(x->order.what & PP_DELETE_CLAIMED))
+		keep_turned(x);
 	r = x->order.what & PP_DELETE_CLAIMED ? give_back(x, f)
 					      : names_delete(x->order.id, &x->order.allowance,
 							     x->broker, &a->event, &a->orphans, f);
