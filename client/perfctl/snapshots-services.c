@@ -68,6 +68,7 @@ static int run_collect(struct call *call)
 	if (r)
 		return r;
 	c.options.directory = c.place.path;
+	c.options.is_spool = !c.place.directory;
 	c.options.triggers = triggers;
 	c.options.n_triggers = call->n_operands;
 	return collect(call, &c.options);

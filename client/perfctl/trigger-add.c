@@ -198,7 +198,7 @@ static bool count_armed(struct perfpersist *p, const struct perfpersist_info *in
 	for (size_t i = 0; i < n; i++)
 		if (all[i].id == info->id) {
 			*ret = MIN(all[i].n_targets, (unsigned)PP_TARGETS_MAX);
-			*ret_armed = all[i].fired ? *ret : all[i].n_armed;
+			*ret_armed = all[i].fired && !all[i].late ? *ret : all[i].n_armed;
 			return true;
 		}
 	return false;

@@ -400,7 +400,7 @@ static int release_one(struct perfpersist *p, const struct event_name *name, str
 {
 	_cleanup_free_ struct perfpersist_tape *tapes = NULL;
 	size_t n = 0, released = 0;
-	int r = perfpersist_tapes(p, name->ns, &tapes, &n);
+	int r = perfpersist_tapes(p, NULL, &tapes, &n); /* the namespace may be gone */
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		if (!tape_is_of(&tapes[i], name))

@@ -236,8 +236,9 @@ static void keep_turned(struct exchange *x)
 	if (state >= 0)
 		state = event_arm_state(path);
 	if ((state == ARM_TURNED || state == ARM_CLOSING) && disarm(x, &f) < 0)
-		log_warning("What a trigger has frozen of the deleted event with id %llu is lost: %s",
-			    (unsigned long long)x->order.id, f.sentence);
+		log_warning(
+			"What a trigger has frozen of the deleted event with id %llu is lost: %s",
+			(unsigned long long)x->order.id, f.sentence);
 }
 
 static int delete (struct exchange *x, struct failure *f)

@@ -123,11 +123,11 @@ expect_eq "$(perfctl trigger release f/deleted --json)" '[{"namespace":"f","name
 expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+kept-*')" "" "what is kept after that"
 expect_eq "$(calls_of f/calls)" 50 "calls since the last firing"
 
-# What was turned, and waits for an earlier tape, is kept when its event is deleted.
+# What was turned, and waits for an earlier tape, is kept when its event is deleted. What root saves in the
+# services' stead is theirs.
 perfctl create d/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
 perfctl trigger add d/keep "${ON_MARK[@]}" --action freeze calls >/dev/null
 armed d/keep 1
-before=$(files)
 calls 70
 "$MARK"
 armed d/keep 1
@@ -136,11 +136,20 @@ calls 30
 wait_until 20 is d/keep tapes 1
 perfctl delete d/calls >/dev/null
 wait_until 20 is d/keep tapes 2 || fail "what it had turned went with the event: $(perfctl trigger show d/keep)"
-expect_ok perfctl snapshots collect --once -D "$SPOOL" d/keep
-expect_eq "$(($(files) - before))" 2 "snapshots of the deleted event"
-expect_eq "$(calls_in "$(perfctl snapshots show -D "$SPOOL")")" 30 "calls until the second firing"
-perfctl trigger remove d/keep >/dev/null
-rm "$SPOOL"/*.d.keep.*
+mkdir -p "$STATE/snapshots"
+chown 65533:65531 "$STATE/snapshots"
+expect_ok perfctl snapshots collect --once d/keep
+expect_eq "$(stat -c '%u:%g %a' "$STATE"/snapshots/*.data | uniq -c | xargs)" "2 65533:65531 600" "snapshots of the deleted event"
+expect_eq "$(calls_in "$(perfctl snapshots show)")" 30 "calls until the second firing"
+rm -r "$STATE/snapshots"
+
+# So is what a namespace leaves that nothing else is in.
+perfctl create d/calls -e raw_syscalls:sys_enter --filter 'id == 3' -m 64K >/dev/null
+armed d/keep 1
+"$MARK"
+wait_until 20 is d/keep tapes 1
+perfctl delete --all d >/dev/null
+expect_match "$(perfctl trigger release d/deleted)" 'had recorded is released' "what release says"
 
 # Without room for a second set the event itself waits, and records nothing meanwhile.
 perfctl create small/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null

@@ -159,11 +159,16 @@ perfctl create e/switches -e sched:sched_switch --comm "${NUMBERED##*/}" -m 4M >
 perfctl trigger add e/storm --on syscalls:sys_enter_close --comm "${NUMBERED##*/}" --hold-off 10ms -m 4M '*' >/dev/null
 armed e/storm 3
 start_collector "$collected"
+# Another one beside it takes nothing from it.
+spawn bash -c 'while :; do "$@" snapshots collect --once -D "$0" 2>/dev/null; sleep 0.3; done' "$collected" "${PERFCTL[@]}"
+BESIDE=$SPAWNED
 # The buffers hold so many calls, if the collector is slow.
 for ((i = 0; i < $(length 1 15); i++)); do
 	calls $((CHUNK * 40))
 	all_saved e/storm 3
 done
+kill "$BESIDE"
+wait "$BESIDE" 2>/dev/null || true
 # While something is saved, the next firings save nothing; then each of these does.
 for _ in 1 2; do
 	calls $CHUNK

@@ -430,6 +430,13 @@ static const struct {
 	  "46" },
 };
 
+static bool has(const struct spooled *f, uint64_t trigger, uint64_t number, uint64_t id)
+{
+	return spool_has(
+		dir, f,
+		&(struct perfpersist_tape){ .trigger = trigger, .number = number, .id = id });
+}
+
 /* Behind what perf reads; the id in the name does not matter. */
 START_TEST(a_file_knows_its_tapes)
 {
@@ -440,26 +447,28 @@ START_TEST(a_file_knows_its_tapes)
 
 	make_firing("t", 1000, 0);
 	path_of(f.name, path);
-	ck_assert(!spool_has(dir, &f, 5));
+	ck_assert(!has(&f, 8, 9, 5));
 	for (size_t i = 0; i < PP_TARGETS_MAX; i++)
-		tapes[i].id = i + 1;
+		tapes[i] = (struct perfpersist_tape){ .trigger = 8, .number = 9, .id = i + 1 };
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(spool_mark(fd, tapes, 3), 0);
-	ck_assert(spool_has(dir, &f, 1) && spool_has(dir, &f, 3));
-	ck_assert(!spool_has(dir, &f, 4) && !spool_has(dir, &f, 1000));
+	ck_assert(has(&f, 8, 9, 1) && has(&f, 8, 9, 3));
+	ck_assert(!has(&f, 8, 9, 4) && !has(&f, 8, 9, 1000));
+	/* Another firing of the same event, which is its own tape; and of a trigger that was made anew. */
+	ck_assert(!has(&f, 8, 10, 1) && !has(&f, 7, 9, 1));
 	ck_assert_int_eq(spool_mark(fd, tapes, PP_TARGETS_MAX), 0);
-	ck_assert(spool_has(dir, &f, 1) && spool_has(dir, &f, PP_TARGETS_MAX));
-	ck_assert(!spool_has(dir, &f, PP_TARGETS_MAX + 1));
+	ck_assert(has(&f, 8, 9, 1) && has(&f, 8, 9, PP_TARGETS_MAX));
+	ck_assert(!has(&f, 8, 9, PP_TARGETS_MAX + 1));
 	/* Cut, another's last bytes, gone, or no file. */
 	ck_assert_int_eq(ftruncate(fd, lseek(fd, 0, SEEK_END) - 1), 0);
-	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert(!has(&f, 8, 9, 1));
 	ck_assert_int_eq(ftruncate(fd, 7), 0);
-	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert(!has(&f, 8, 9, 1));
 	close(fd);
 	ck_assert_int_eq(unlink(path), 0);
-	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert(!has(&f, 8, 9, 1));
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert(!spool_has(dir, &f, 1));
+	ck_assert(!has(&f, 8, 9, 1));
 	ck_assert_int_eq(spool_mark(-1, tapes, 1), -EBADF);
 }
 END_TEST

@@ -17,6 +17,7 @@
 #define RETRY_MAX (60 * SECOND)
 #define IDLE (3 * SECOND)
 #define JUST_NOW (SECOND / 2)
+#define LOOKS_MAX 10 /* in a row, while others save or release the same tapes */
 
 struct collecting {
 	struct call *call;
@@ -25,6 +26,7 @@ struct collecting {
 	bool came;   /* a notice of a tape */
 	int missing; /* exit code: with --once, whether all that are named have frozen something */
 	uint64_t retry; /* ns, until what could not be written is tried again; 0: nothing waits */
+	unsigned looks;
 };
 
 /* ── one firing ─────────────────────────────────────────────────────────────────────────── */
@@ -74,7 +76,8 @@ static int window_of(struct perfpersist_event *trigger, uint64_t fired, struct t
 	return r;
 }
 
-/* The tapes, and the trigger's own event, which tells what fired. 1: nothing is left of them. */
+/* The tapes, and the trigger's own event, which tells what fired. 1: nothing is left of them. -ESTALE: of some;
+ * another collector saves or somebody releases them just now. */
 static int open_all(struct collecting *c, const struct firing *f, struct chosen *ret,
 		    struct take_window *windows)
 {
@@ -95,7 +98,16 @@ static int open_all(struct collecting *c, const struct firing *f, struct chosen 
 	}
 	if (!events.n)
 		return 1;
+	if (events.n < f->n && c->looks < LOOKS_MAX)
+		return -ESTALE;
+	if (events.n < f->n)
+		complain("%zu of %zu events that %s/%s has frozen (number %" PRIu64
+			 ") are not there any more",
+			 f->n - events.n, f->n, f->tapes[0].ns, tape_trigger(f->tapes),
+			 f->tapes[0].number);
 	r = perfpersist_open_by_id(c->p, f->tapes[0].trigger, &events.events[events.n]);
+	if (r < 0 && r != -ENOENT) /* that: it was removed */
+		return r;
 	if (r >= 0) {
 		struct take_window *window = &windows[events.n];
 
@@ -131,17 +143,29 @@ static uint64_t estimate(const struct chosen *events)
 	return bytes;
 }
 
+struct rights {
+	bool give; /* to the directory's owner and group: what root saves in the services' stead is for them */
+	uid_t owner;
+	gid_t group;
+	mode_t mode;
+};
+
 /* Readers of the directory get no more than the namespace gives its group. */
-static mode_t mode_of(const struct chosen *events)
+static int find_rights(const struct collecting *c, const struct chosen *events, struct rights *ret)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
-	mode_t mode = 0640;
+	struct stat st;
 
+	*ret = (struct rights){ .group = getegid(), .mode = 0640 };
+	if (stat(c->options->directory, &st) < 0)
+		return -errno;
+	if (c->options->is_spool && geteuid() == 0)
+		*ret = (struct rights){ true, st.st_uid, st.st_gid, 0640 };
 	for (size_t i = 0; i < events->n; i++)
 		if (perfpersist_event_info(events->events[i], &info) < 0 || !(info.mode & 040) ||
-		    info.group != getegid())
-			mode = 0600;
-	return mode;
+		    info.group != ret->group)
+			ret->mode = 0600;
+	return 0;
 }
 
 static int sync_directory(const char *directory)
@@ -151,7 +175,8 @@ static int sync_directory(const char *directory)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-/* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. */
+/* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. -ESTALE: the tapes are to be
+ * listed again. */
 static int write_file(struct collecting *c, const struct firing *f, const struct spooled *file,
 		      const char *path)
 {
@@ -161,8 +186,8 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	const struct spool_limits *limits = &c->options->limits;
 	struct take_result result = {};
 	struct stat st = {};
+	struct rights rights;
 	uint64_t bytes;
-	mode_t mode;
 	int r;
 
 	if (!windows)
@@ -170,12 +195,13 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	r = open_all(c, f, &events, windows);
 	if (r != 0)
 		return r;
-	mode = mode_of(&events);
 	/* Not all at once for one that is larger than everything may be. */
 	bytes = estimate(&events);
 	if (limits->bytes)
 		bytes = MIN(bytes, limits->bytes / 2);
-	r = spool_make_room(c->options->directory, limits, file, bytes);
+	r = find_rights(c, &events, &rights);
+	if (r >= 0)
+		r = spool_make_room(c->options->directory, limits, file, bytes);
 	if (r >= 0)
 		r = outfile_open(path, &out);
 	if (r < 0)
@@ -185,11 +211,16 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 		r = spool_mark(out.fd, f->tapes, f->n);
 	if (r < 0)
 		return r;
-	if (fchmod(out.fd, mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
+	if (rights.give && fchown(out.fd, rights.owner, rights.group) < 0)
+		return -errno;
+	if (fchmod(out.fd, rights.mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
 		return -errno;
 	r = spool_make_room(c->options->directory, limits, file, (uint64_t)st.st_blocks * 512);
+	/* Else another collector's file could give way to one with less. */
 	if (r >= 0)
-		r = outfile_commit(&out);
+		r = outfile_commit_new(&out);
+	if (r == -EEXIST)
+		return -ESTALE;
 	if (r >= 0)
 		r = sync_directory(c->options->directory);
 	if (r >= 0)
@@ -206,23 +237,6 @@ static int release(struct collecting *c, const struct perfpersist_tape *tape)
 	return r == -ENOENT ? 0 : r;
 }
 
-static bool is_name(const char *trigger, const char *other)
-{
-	return !strcmp(trigger, other) || !strcmp(trigger, PP_TRIGGER_REMOVED) ||
-	       !strcmp(other, PP_TRIGGER_REMOVED);
-}
-
-/* Whether this file is of that firing. A clock that was set in between makes a second file. */
-static bool is_of(const struct spooled *saved, const struct spooled *file)
-{
-	uint64_t apart =
-		saved->time > file->time ? saved->time - file->time : file->time - saved->time;
-
-	return saved->number == file->number && apart <= 2 * SECOND && saved->pid == file->pid &&
-	       !strcmp(saved->comm, file->comm) && !strcmp(saved->ns, file->ns) &&
-	       is_name(saved->trigger, file->trigger);
-}
-
 /*
  * Releases those tapes of a firing that a file has already: this was killed before it could. The others go to
  * `rest`, which has room for all: an event whose turn failed at first gives its tape later, when the firing has
@@ -234,17 +248,17 @@ static int release_saved(struct collecting *c, const struct firing *f, struct sp
 {
 	_cleanup_free_ struct spooled *all = NULL;
 	const char *directory = c->options->directory;
-	struct spooled named;
 	size_t n = 0, n_rest = 0;
 	int r = 0;
 
-	if (spool_parse(file->name, &named) < 0 || spool_list(directory, &all, &n) < 0)
+	if (spool_list(directory, &all, &n) < 0)
 		n = 0; /* rather twice than not at all */
 	for (size_t i = 0; r >= 0 && i < f->n; i++) {
 		size_t k;
 
-		for (k = 0; k < n && !(is_of(&all[k], &named) &&
-				       spool_has(directory, &all[k], f->tapes[i].id));)
+		for (k = 0; k < n && !(all[k].number == f->tapes[i].number &&
+				       !strcmp(all[k].ns, f->tapes[i].ns) &&
+				       spool_has(directory, &all[k], &f->tapes[i]));)
 			k++;
 		if (k < n)
 			r = release(c, &f->tapes[i]);
@@ -272,7 +286,7 @@ static int write_and_release(struct collecting *c, const struct firing *f,
 	do
 		r = write_file(c, f, file, path);
 	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(c->options->directory) > 0);
-	if (r < 0 && r != -EINTR)
+	if (r < 0 && r != -EINTR && r != -ESTALE)
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));
 	for (size_t i = 0; r >= 0 && i < f->n; i++)
@@ -397,7 +411,7 @@ static int save_all(struct collecting *c)
 		if (!is_wanted(c, &tapes[i]))
 			continue;
 		saved = save(c, &(struct firing){ &tapes[i], end - i });
-		if (saved == -ECONNRESET || r >= 0)
+		if (saved == -ECONNRESET || saved == -ESTALE || r >= 0)
 			r = saved;
 	}
 	return r;
@@ -422,7 +436,10 @@ static int look(struct collecting *c)
 	int r;
 
 	c->came = false;
-	r = save_all(c);
+	c->looks = 0;
+	do
+		r = save_all(c);
+	while (r == -ESTALE && !signals_caught() && c->looks++ < LOOKS_MAX);
 	plan(c, r);
 	return r;
 }

@@ -13,6 +13,7 @@ struct collect_options {
 	size_t n_triggers;
 	bool once;	 /* what there is, and no more */
 	bool until_idle; /* ends when nothing has come for a few seconds */
+	bool is_spool; /* the directory is the instance's: its owner and group may read what root writes */
 };
 
 /*

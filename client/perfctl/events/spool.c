@@ -185,6 +185,7 @@ static int remove_file(const char *directory, const char *name)
 
 /* A file's last bytes. */
 struct mark {
+	uint64_t trigger, number;	/* the firing; a trigger that is made anew has another id */
 	uint64_t tapes[PP_TARGETS_MAX]; /* 0: no more */
 	char magic[8];
 };
@@ -193,7 +194,7 @@ static const char mark_magic[8] = "PPTAPES"; /* with its NUL */
 
 int spool_mark(int fd, const struct perfpersist_tape *tapes, size_t n)
 {
-	struct mark mark = {};
+	struct mark mark = { .trigger = tapes->trigger, .number = tapes->number };
 
 	memcpy(mark.magic, mark_magic, sizeof(mark.magic));
 	for (size_t i = 0; i < MIN(n, (size_t)PP_TARGETS_MAX); i++)
@@ -203,7 +204,7 @@ int spool_mark(int fd, const struct perfpersist_tape *tapes, size_t n)
 	return pp_write_all(fd, &mark, sizeof(mark));
 }
 
-bool spool_has(const char *directory, const struct spooled *f, uint64_t tape)
+bool spool_has(const char *directory, const struct spooled *f, const struct perfpersist_tape *tape)
 {
 	_cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int fd = dir < 0 ? -1 : regular_open(dir, f->name, RESOLVE_NO_SYMLINKS);
@@ -211,10 +212,11 @@ bool spool_has(const char *directory, const struct spooled *f, uint64_t tape)
 	struct mark mark;
 
 	if (at < 0 || pp_pread_all(fd, &mark, sizeof(mark), (uint64_t)at) != sizeof(mark) ||
-	    memcmp(mark.magic, mark_magic, sizeof(mark.magic)) != 0)
+	    memcmp(mark.magic, mark_magic, sizeof(mark.magic)) != 0 ||
+	    mark.trigger != tape->trigger || mark.number != tape->number)
 		return false;
 	for (size_t i = 0; i < PP_TARGETS_MAX; i++)
-		if (mark.tapes[i] == tape)
+		if (mark.tapes[i] == tape->id)
 			return true;
 	return false;
 }

@@ -57,12 +57,13 @@ struct spool_limits {
 int spool_make_room(const char *directory, const struct spool_limits *limits,
 		    const struct spooled *coming, uint64_t bytes);
 
-/* Writes behind a whole file that it has these tapes, of one firing. -errno. */
+/* Writes behind a whole file that it has these tapes (one, or more) of one firing. -errno. */
 struct perfpersist_tape;
 int spool_mark(int fd, const struct perfpersist_tape *tapes, size_t n);
 
-/* Whether it does; false, too, if that cannot be read. */
-bool spool_has(const char *directory, const struct spooled *f, uint64_t tape);
+/* Whether it does; false, too, if that cannot be read. An event that is frozen without a second set is its own
+ * tape, with one id for all firings: the firing counts, too. */
+bool spool_has(const char *directory, const struct spooled *f, const struct perfpersist_tape *tape);
 
 /* Removes what a writer that was killed left under a hidden name (output/outfile.h). */
 void spool_sweep(const char *directory);

@@ -139,7 +139,7 @@ static int name_it(struct outfile *f)
 	return -EEXIST;
 }
 
-int outfile_commit(struct outfile *f)
+static int commit(struct outfile *f, unsigned flags)
 {
 	int r = 0;
 
@@ -154,7 +154,7 @@ int outfile_commit(struct outfile *f)
 			goto done;
 		r = name_it(f);
 	}
-	if (r >= 0 && rename(f->hidden, f->path) < 0)
+	if (r >= 0 && renameat2(AT_FDCWD, f->hidden, AT_FDCWD, f->path, flags) < 0)
 		r = -errno;
 	if (r < 0) {
 		outfile_done(f);
@@ -170,6 +170,16 @@ done:
 	free(f->path);
 	f->path = NULL;
 	return r;
+}
+
+int outfile_commit(struct outfile *f)
+{
+	return commit(f, 0);
+}
+
+int outfile_commit_new(struct outfile *f)
+{
+	return commit(f, RENAME_NOREPLACE);
 }
 
 void outfile_done(struct outfile *f)
