@@ -1119,7 +1119,8 @@ struct perfpersist_stream_item {
 	size_t event;	/* its number; of UNATTENDED and END: 0 */
 	uint64_t time;	/* CLOCK_MONOTONIC, ns: of the record, else when it was found; of END: 0 */
 	uint64_t count; /* OVERWRITTEN */
-	bool gap; /* RESIZED, REPLACED: there were other rings in between that nobody has read */
+	bool gap; /* RESIZED, REPLACED: records in between were not read, and are not counted: there
+		   * were other rings, or the old ones were copied, the last time before their end */
 	struct perfpersist_sample sample; /* RECORD */
 };
 

@@ -99,13 +99,13 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 	struct perfpersist_event *e = NULL;
 	uint64_t id = one->id;
 	uint32_t set = one->set;
+	bool was_copy = perfpersist_event_is_copy(one->event);
 	int r;
 
 	if (!s->p)
 		return -ENOENT;
-	r = perfpersist_event_is_copy(one->event)
-		    ? perfpersist_open_copy(s->p, one->ns, one->name, &e)
-		    : perfpersist_open(s->p, one->ns, one->name, &e);
+	r = was_copy ? perfpersist_open_copy(s->p, one->ns, one->name, &e)
+		     : perfpersist_open(s->p, one->ns, one->name, &e);
 	if (r < 0)
 		return r;
 	r = reorder_reserve(&s->reorder); /* the notice must not fail once the rings are others */
@@ -118,7 +118,8 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 	one->overwritten = one->told;
 	count_begin(one);
 	item.kind = one->id == id ? PERFPERSIST_STREAM_RESIZED : PERFPERSIST_STREAM_REPLACED;
-	item.gap = one->set > set + 1;
+	/* What was recorded between the last copy and the end of these rings is in no copy. */
+	item.gap = was_copy || one->set > set + 1;
 	return stream_push(s, i, &item, client_event_ref(e));
 }
 

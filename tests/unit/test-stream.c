@@ -496,6 +496,74 @@ START_TEST(test_not_added)
 }
 END_TEST
 
+/* ── Copies ─────────────────────────────────────────────────────────────────────────────── */
+
+static struct writer copied; /* what the daemon copies from */
+
+/* Answers OPEN with copies, here with the ring itself. */
+static void send_copies(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*reply));
+	uint32_t serial = server_expect(fd, PP_OP_OPEN, body);
+	struct pp_msg_open_reply *m = &reply->open_reply;
+
+	ck_assert_uint_eq(body->open_request.flags, PP_OPEN_COPY);
+	*m = (struct pp_msg_open_reply){
+		.event = { .id = WRITER_EVENT_ID, .ns = "space", .name = "name" },
+		.total = 1,
+		.copies = 1,
+		.count = 1,
+	};
+	m->event.set = copied.header->set;
+	m->cpus[0] = (struct pp_msg_cpu){ copied.header->cpu, (uint32_t)copied.size };
+	server_send(fd, PP_OP_OPEN | PP_OP_REPLY, serial, reply, &copied.fd, 1);
+}
+
+static void add_copy(struct perfpersist_stream *s, const struct writer *w, int number)
+{
+	struct perfpersist_event *e = writer_open(w, 1);
+
+	ck_assert(perfpersist_event_is_copy(e));
+	ck_assert_int_eq(perfpersist_stream_add(s, e, SIZE_MAX), number);
+	perfpersist_event_free(e);
+}
+
+static void copied_script(int fd)
+{
+	send_copies(fd); /* the first refresh */
+	send_copies(fd); /* opened again */
+}
+
+/* The old rings recorded on after their last copy: there is a gap, though no rings were left out. */
+START_TEST(test_copy_resized)
+{
+	struct perfpersist_stream_item item;
+	struct perfpersist_stream *s;
+	struct server server;
+	struct writer old = writer_new(0, 4096, 64);
+
+	copied = writer_new(0, 4096, 64);
+	copied.header->set = 2;
+	server_start(&server, copied_script);
+	s = stream_new(server_connect(&server), true);
+	add_copy(s, &old, 0);
+	writer_write(&old, 1, 1, 4);
+	writer_write(&copied, 2, 2, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	item = next(s);
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_RESIZED);
+	ck_assert(item.gap);
+	expect_record(s, 0, 2);
+	expect_nothing(s);
+	server_end(&server);
+	perfpersist_stream_free(s);
+	writer_done(&old);
+	writer_done(&copied);
+}
+END_TEST
+
 START_TEST(test_refused)
 {
 	struct perfpersist_stream_options o = { .sz = sizeof(o) - 1 };
@@ -532,6 +600,7 @@ int main(void)
 	tcase_add_test(t, test_still);
 	tcase_add_test(t, test_unattended);
 	tcase_add_test(t, test_not_added);
+	tcase_add_test(t, test_copy_resized);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
 	return run_suite(s);

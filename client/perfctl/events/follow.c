@@ -72,8 +72,7 @@ static int open_again(struct following *w, size_t event, bool gap)
 	/* They belong to the old event, which is about to be freed. */
 	sources_done(&e->sources);
 	fprintf(stderr, "perfctl: %s/%s has new buffers; following those from here on%s\n",
-		e->name.ns, e->name.name,
-		gap ? "; it had others in between, whose records were not read" : "");
+		e->name.ns, e->name.name, gap ? "; records in between were not read" : "");
 	return sources_open(perfpersist_stream_event(w->stream, event), &e->sources);
 }
 

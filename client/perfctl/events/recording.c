@@ -112,7 +112,7 @@ static int open_file(struct recording *recording)
 	recording->opened = pp_clock_ns(CLOCK_MONOTONIC);
 	recording->first = recording->last = recording->samples = 0;
 	for (size_t i = 0; i < recording->n; i++)
-		recording->all[i].from = begin_of(recording);
+		recording->all[i].from = MAX(recording->all[i].from, begin_of(recording));
 	/* The reader of a pipe needs names at once; later sideband comes at the end. */
 	if (r >= 0 && o.pipe)
 		r = write_sideband(recording, recording->opened);
@@ -263,10 +263,10 @@ static int write_item(struct recording *recording, const struct perfpersist_stre
 	case PERFPERSIST_STREAM_RESIZED:
 	case PERFPERSIST_STREAM_REPLACED:
 		if (item->gap)
-			complain("%s/%s had buffers in between that were not read", w->name.ns,
-				 w->name.name);
-		if (item->gap)
-			w->from = item->time;
+			complain("%s/%s has new buffers; records in between were not read",
+				 w->name.ns, w->name.name);
+		if (item->gap) /* the new ones began at an unknown time, before they were read */
+			w->from = pp_clock_ns(CLOCK_MONOTONIC);
 		return 0;
 	case PERFPERSIST_STREAM_UNATTENDED:
 		recording->deserted = true;
