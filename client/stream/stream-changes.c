@@ -144,7 +144,8 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 {
 	int r;
 
-	if (now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL))
+	if (now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL) ||
+	    one->refused >= LAST_COPY_ATTEMPTS)
 		return 0;
 	one->asked = now;
 	r = perfpersist_event_refresh(one->event, s->p);
@@ -152,11 +153,16 @@ static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, ui
 		one->becomes = PERFPERSIST_RINGS_RETIRED;
 	if (r == -ENOENT)
 		one->becomes = PERFPERSIST_RINGS_DELETED;
-	/* What it has recorded since is yet to be found. */
-	one->refused += r == -EAGAIN && s->stop;
-	if (r == -EAGAIN && (s->stop || now - one->looked < COPY_PATIENCE))
+	if (r == -EAGAIN && s->stop) {
+		/* What it has recorded since is yet to be found; the others wait for so long. */
+		if (++one->refused >= LAST_COPY_ATTEMPTS)
+			one->looked = now;
+		return 0;
+	}
+	if (r == -EAGAIN && now - one->looked < COPY_PATIENCE)
 		return 0;
 	one->looked = now;
+	one->refused = 0;
 	return r == -ESTALE || r == -ENOENT ? 0 : r;
 }
 

@@ -28,7 +28,7 @@ struct streamed {
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
 
-	unsigned refused;	    /* attempts to get the last copy */
+	unsigned refused;	    /* attempts to get the last copy, since one succeeded */
 	uint64_t asked;		    /* copies: when they were last asked for, in vain or not */
 	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: all records up to then were found */
 	uint64_t last;		    /* time of the newest record that was found */

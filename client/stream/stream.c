@@ -303,7 +303,7 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct streamed *one = s->all[i];
 
-		if (one->ended || !one->refused || one->looked >= s->stop)
+		if (one->ended || !one->refused)
 			continue;
 		if (one->refused < LAST_COPY_ATTEMPTS)
 			return 1;
@@ -320,8 +320,8 @@ _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), until = now;
 	uint64_t before = s->until;
-	bool any = false;
-	int r = hear(s, now);
+	bool any = false, is_stuck;
+	int lacks = 0, r = hear(s, now);
 
 	s->has_more = false;
 	for (size_t i = 0; i < s->n && !s->is_over; i++) {
@@ -338,19 +338,19 @@ _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 		}
 		any |= !one->ended;
 	}
-	if (r >= 0 && (!any || (s->stop && !s->has_more)) && !s->is_over) {
-		int lacks = lacks_last_copy(s);
-
-		s->is_over = lacks <= 0;
-		r = MIN(lacks, 0);
+	if (r >= 0 && (!any || s->stop) && !s->is_over) {
+		lacks = lacks_last_copy(s);
 		s->has_more |= lacks > 0;
-		if (lacks > 0) /* who calls goes on at once */
-			nanosleep(&(struct timespec){ .tv_nsec = LAST_COPY_INTERVAL }, NULL);
+		s->is_over = !s->has_more;
+		r = s->is_over ? lacks : 0;
 	}
 	s->until = release_until(s, until);
 	reorder_release(&s->reorder, s->until);
-	/* Its share is full and nothing can be returned: another event must advance first. */
-	if (!s->stop && s->until == before && s->reorder.next == s->reorder.ready)
+	/* A share is full and nothing can be returned: another event must advance first. */
+	is_stuck = s->until == before && s->reorder.next == s->reorder.ready;
+	if (is_stuck && lacks > 0) /* who calls goes on at once */
+		nanosleep(&(struct timespec){ .tv_nsec = LAST_COPY_INTERVAL }, NULL);
+	else if (is_stuck && !s->stop)
 		s->has_more = false;
 	return r < 0 ? r : s->has_more;
 }

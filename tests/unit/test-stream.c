@@ -564,6 +564,49 @@ START_TEST(test_copy_resized)
 }
 END_TEST
 
+static void busy_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	refused_script(fd);
+	for (int i = 0; i < 20; i++)
+		server_error(fd, server_expect(fd, PP_OP_OPEN, body), EAGAIN, "busy");
+}
+
+/* The last copy of an event is refused, while another has more than its share: the attempts end all
+ * the same, and then all of the other is returned. */
+START_TEST(test_last_copy_refused)
+{
+	enum { N = 8000 };
+	struct writer w[2] = { writer_new(0, 1 << 26, 8192), writer_new(1, 4096, 64) };
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct perfpersist_stream *s;
+	struct server server;
+	uint32_t read = 0;
+	int r;
+
+	for (uint32_t i = 0; i < N; i++)
+		writer_write(&w[0], i, 1 + i * 1000000ULL, 8004);
+	server_start(&server, busy_script);
+	s = stream_new(server_connect(&server), false);
+	add(s, &w[0], 0);
+	add_copy(s, &w[1], 1);
+	perfpersist_stream_stop(s);
+	do {
+		r = perfpersist_stream_dispatch(s);
+		while (perfpersist_stream_next(s, &item) == 1)
+			read += item.kind == PERFPERSIST_STREAM_RECORD;
+	} while (r > 0);
+	ck_assert_int_eq(r, -EAGAIN);
+	ck_assert_uint_eq(read, N);
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
+	server_end(&server);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
 START_TEST(test_refused)
 {
 	struct perfpersist_stream_options o = { .sz = sizeof(o) - 1 };
@@ -601,6 +644,7 @@ int main(void)
 	tcase_add_test(t, test_unattended);
 	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_copy_resized);
+	tcase_add_test(t, test_last_copy_refused);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
 	return run_suite(s);
