@@ -1110,7 +1110,9 @@ enum perfpersist_stream_kind {
 	PERFPERSIST_STREAM_RESUMED = 7,
 	PERFPERSIST_STREAM_UNATTENDED = 8, /* the daemon is gone: nobody tells or wakes any more,
 					    * and records are looked for instead */
-	PERFPERSIST_STREAM_END = 9, /* all events are gone, or the stream was stopped; the last */
+	PERFPERSIST_STREAM_END = 9,  /* all events are gone, or the stream was stopped; the last */
+	PERFPERSIST_STREAM_CUT = 10, /* from then on records of the event are missing, uncounted: a
+				      * ring is damaged, or its last copy could not be had */
 };
 
 struct perfpersist_stream_item {
@@ -1125,9 +1127,10 @@ struct perfpersist_stream_item {
 };
 
 /* Looks what has become of the events and what there is to read. 0; 1: there is more, so come again
- * when all was given out, without waiting. -EBADMSG (a ring is damaged: its event ends, and the
- * others go on), -ENOMEM, or as perfpersist_open(); perfpersist_stream_next() still gives out what
- * was complete by then. */
+ * when all was given out, without waiting. -EBADMSG (a ring is damaged) and -ECONNRESET (an event
+ * needs copies or new rings, and the daemon is gone): that event ends, and the others go on. -ENOMEM,
+ * or as perfpersist_open(), for copies or new rings that have been refused for two seconds: the next
+ * dispatch tries again. perfpersist_stream_next() still gives out what was complete by then. */
 int perfpersist_stream_dispatch(struct perfpersist_stream *s);
 
 /* The next item. 1 with *ret filled (its sz set), valid until the next dispatch; 0: nothing until
@@ -1142,9 +1145,9 @@ struct perfpersist_event *perfpersist_stream_event(struct perfpersist_stream *s,
 int perfpersist_stream_fd(struct perfpersist_stream *s);
 uint64_t perfpersist_stream_delay(struct perfpersist_stream *s);
 
-/* The stream ignores records that are written from now on: dispatch as long as that returns 1; what was
- * recorded before is given out, and then END. -EAGAIN: the same, but the last records of an event that is copied
- * could not be had, within a second. */
+/* The stream ignores records that are written from now on: dispatch, whatever that returns, until END
+ * is given out, behind what was recorded before. -EAGAIN then says that the last records of an event
+ * that is copied could not be had, within a second. */
 void perfpersist_stream_stop(struct perfpersist_stream *s);
 void perfpersist_stream_free(struct perfpersist_stream *s);
 

@@ -91,8 +91,52 @@ static void count_begin(struct streamed *one)
 	}
 }
 
-/* Opens the event's new rings, from their beginning. -ENOENT: it was deleted meanwhile. */
-static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
+/* ── Asking the daemon for rings ────────────────────────────────────────────────────────── */
+
+static bool is_too_soon(const struct perfpersist_stream *s, const struct streamed *one,
+			uint64_t now)
+{
+	return now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL) ||
+	       one->refused >= LAST_COPY_ATTEMPTS;
+}
+
+/*
+ * The daemon gave no rings. If it is gone, this ends the event. Else it is busy, or copies take more
+ * memory than it may use, and the next attempt may succeed: 0, until the others have waited enough.
+ */
+static int be_refused(struct perfpersist_stream *s, size_t i, int error, uint64_t now)
+{
+	struct streamed *one = s->all[i];
+
+	if (s->p->ended)
+		return stream_fail(s->p,
+				   client_fail(-ECONNRESET,
+					       "cannot go on reading %s/%s: the connection to "
+					       "perfpersistd has ended",
+					       one->ns, one->name));
+	one->waited_for = one->waited_for ?: now;
+	if (s->stop ? ++one->refused < LAST_COPY_ATTEMPTS : now - one->waited_for < COPY_PATIENCE)
+		return 0;
+	one->waited_for = 0;
+	one->given_up = now;
+	return s->stop ? stream_tell(s, i, PERFPERSIST_STREAM_CUT, one->looked) : error;
+}
+
+static void be_given(struct streamed *one)
+{
+	one->refused = 0;
+	one->waited_for = 0;
+}
+
+static void end_rings(struct streamed *one, enum perfpersist_ring_state state)
+{
+	one->becomes = state;
+	one->asked = 0; /* new ones are opened at once */
+}
+
+/* Opens the event's new rings, from their beginning. 1: they were refused; -ENOENT: it was deleted
+ * meanwhile. */
+static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time, uint64_t now)
 {
 	struct streamed *one = s->all[i];
 	struct perfpersist_stream_item item = { .event = i, .time = time };
@@ -104,10 +148,16 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 
 	if (!s->p)
 		return -ENOENT;
+	if (is_too_soon(s, one, now))
+		return 1;
+	one->asked = now;
 	r = was_copy ? perfpersist_open_copy(s->p, one->ns, one->name, &e)
 		     : perfpersist_open(s->p, one->ns, one->name, &e);
+	if (r < 0 && r != -ENOENT)
+		return be_refused(s, i, r, now) ?: 1;
 	if (r < 0)
 		return r;
+	be_given(one);
 	r = reorder_reserve(&s->reorder); /* the notice must not fail once the rings are others */
 	if (r < 0)
 		perfpersist_event_free(e);
@@ -115,6 +165,7 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 		r = streamed_start(one, e, SIZE_MAX);
 	if (r < 0)
 		return stream_fail(s->p, r);
+	one->looked = now;
 	one->overwritten = one->told;
 	count_begin(one);
 	item.kind = one->id == id ? PERFPERSIST_STREAM_RESIZED : PERFPERSIST_STREAM_REPLACED;
@@ -123,47 +174,42 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time)
 	return stream_push(s, i, &item, client_event_ref(e));
 }
 
-int stream_go_over(struct perfpersist_stream *s, size_t i)
+int stream_go_over(struct perfpersist_stream *s, size_t i, uint64_t now)
 {
 	struct streamed *one = s->all[i];
 	uint64_t time = one->last ?: pp_clock_ns(CLOCK_MONOTONIC);
 	int r = stream_tell_overwritten(s, i, time);
 
 	if (r >= 0)
-		r = one->becomes == PERFPERSIST_RINGS_RETIRED ? open_again(s, i, time) : -ENOENT;
+		r = one->becomes == PERFPERSIST_RINGS_RETIRED ? open_again(s, i, time, now)
+							      : -ENOENT;
 	if (r == -ENOENT) {
 		r = stream_tell(s, i, PERFPERSIST_STREAM_DELETED, time);
 		one->ended = r >= 0;
 	}
-	if (r >= 0)
+	if (r == 0)
 		one->becomes = PERFPERSIST_RINGS_RUNNING;
-	return r;
+	return MIN(r, 0);
 }
 
-static int look_at_copies(struct perfpersist_stream *s, struct streamed *one, uint64_t now)
+/* 1: there are new copies. */
+static int look_at_copies(struct perfpersist_stream *s, size_t i, uint64_t now)
 {
+	struct streamed *one = s->all[i];
 	int r;
 
-	if (now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL) ||
-	    one->refused >= LAST_COPY_ATTEMPTS)
+	if (is_too_soon(s, one, now))
 		return 0;
 	one->asked = now;
 	r = perfpersist_event_refresh(one->event, s->p);
-	if (r == -ESTALE)
-		one->becomes = PERFPERSIST_RINGS_RETIRED;
-	if (r == -ENOENT)
-		one->becomes = PERFPERSIST_RINGS_DELETED;
-	if (r == -EAGAIN && s->stop) {
-		/* What it has recorded since is yet to be found; the others wait for so long. */
-		if (++one->refused >= LAST_COPY_ATTEMPTS)
-			one->looked = now;
-		return 0;
+	if (r >= 0) {
+		be_given(one);
+		return 1;
 	}
-	if (r == -EAGAIN && now - one->looked < COPY_PATIENCE)
-		return 0;
-	one->looked = now;
-	one->refused = 0;
-	return r == -ESTALE || r == -ENOENT ? 0 : r;
+	if (r != -ESTALE && r != -ENOENT)
+		return be_refused(s, i, r, now);
+	end_rings(one, r == -ESTALE ? PERFPERSIST_RINGS_RETIRED : PERFPERSIST_RINGS_DELETED);
+	return 0;
 }
 
 int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
@@ -171,20 +217,17 @@ int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 	struct streamed *one = s->all[i];
 	enum perfpersist_ring_state state;
 	bool is_paused;
-	int r;
+	int r = perfpersist_event_is_copy(one->event) && s->p ? look_at_copies(s, i, now) : 1;
 
-	if (perfpersist_event_is_copy(one->event) && s->p) {
-		r = look_at_copies(s, one, now);
-		if (r < 0)
-			return r;
-	} else {
-		one->looked = now;
-	}
+	if (r < 0)
+		return r;
 	state = perfpersist_event_state(one->event);
 	if (state == PERFPERSIST_RINGS_RETIRED || state == PERFPERSIST_RINGS_DELETED) {
-		one->becomes = state;
+		end_rings(one, state);
 		return 0;
 	}
+	if (r > 0)
+		one->looked = now;
 	/* If the refresh fails because the event was deleted or replaced, its rings say so at the
 	 * next read; on -EAGAIN the stream tries again. */
 	if (one->has_notice && s->is_told)

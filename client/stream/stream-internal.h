@@ -28,11 +28,13 @@ struct streamed {
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
 
-	unsigned refused;	    /* attempts to get the last copy, since one succeeded */
-	uint64_t asked;		    /* copies: when they were last asked for, in vain or not */
-	uint64_t looked;	    /* CLOCK_MONOTONIC, ns: all records up to then were found */
-	uint64_t last;		    /* time of the newest record that was found */
-	size_t held;		    /* bytes */
+	unsigned refused;    /* attempts to get the last copy, since one succeeded */
+	uint64_t waited_for; /* since when rings are refused and others wait; 0: they do not */
+	uint64_t given_up;   /* others waited up to then */
+	uint64_t asked;	     /* copies, new rings: when last asked for, in vain or not */
+	uint64_t looked;     /* CLOCK_MONOTONIC, ns: all records up to then were found */
+	uint64_t last;	     /* time of the newest record that was found */
+	size_t held;	     /* bytes */
 	uint64_t overwritten, told; /* in replaced rings; reported in all */
 };
 
@@ -71,5 +73,6 @@ void streamed_close(struct streamed *one);
 /* Checks whether the event was deleted, or has new or more rings. */
 int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now);
 
-/* Called when rings that ended are read completely: goes over to new rings, or ends the event. */
-int stream_go_over(struct perfpersist_stream *s, size_t i);
+/* Called when rings that ended are read completely: goes over to new rings, or ends the event. While
+ * the new ones are refused neither happens: then call it again. */
+int stream_go_over(struct perfpersist_stream *s, size_t i, uint64_t now);

@@ -238,7 +238,7 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	if (r >= 0)
 		r = read_one(s, i, now);
 	if (r == 0 && one->becomes) {
-		r = stream_go_over(s, i);
+		r = stream_go_over(s, i, now);
 		if (r < 0 || one->ended)
 			return r;
 		r = read_one(s, i, now);
@@ -248,7 +248,7 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	if (r && one->held > HELD_MOST) /* released even if records are under way */
 		*until = MIN(*until, one->last + UNDER_WAY + 1);
 	else
-		*until = MIN(*until, r ? one->last : one->looked);
+		*until = MIN(*until, r ? one->last : MAX(one->looked, one->given_up));
 	s->has_more |= r;
 	return stream_tell_overwritten(s, i, now);
 }
@@ -310,34 +310,44 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 		return stream_fail(s->p,
 				   client_fail(-EAGAIN,
 					       "the last records of %s/%s could not be copied: "
-					       "perfpersistd is busy, or was stopped",
+					       "perfpersistd is busy, or has no room for copies",
 					       one->ns, one->name));
 	}
 	return 0;
+}
+
+/* Ends an event of which nothing more can be read than all up to `found`. */
+static int cut(struct perfpersist_stream *s, size_t i, uint64_t found)
+{
+	s->all[i]->ended = true;
+	stop_wakeup(s, s->all[i]);
+	return stream_tell(s, i, PERFPERSIST_STREAM_CUT, found);
 }
 
 _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), until = now;
 	uint64_t before = s->until;
-	bool any = false, is_stuck;
 	int lacks = 0, r = hear(s, now);
+	bool any = false, failed = r < 0, is_stuck;
 
 	s->has_more = false;
 	for (size_t i = 0; i < s->n && !s->is_over; i++) {
 		struct streamed *one = s->all[i];
+		uint64_t found = one->looked;
 		int err = one->ended ? 0 : go_round(s, i, now, &until);
 
 		if (err < 0)
 			r = err;
-		if (err == -EBADMSG) { /* a damaged ring: the other events go on */
-			one->ended = true;
-			stop_wakeup(s, one);
-		} else if (err < 0) {
+		if (err == -EBADMSG || err == -ECONNRESET) /* the others go on */
+			err = cut(s, i, found);
+		if (err < 0)
 			until = 0;
-		}
+		failed |= err < 0;
 		any |= !one->ended;
 	}
+	/* The next dispatch may succeed. After a stop that is the end: what was found is returned. */
+	s->is_over |= failed && s->stop;
 	if (r >= 0 && (!any || s->stop) && !s->is_over) {
 		lacks = lacks_last_copy(s);
 		s->has_more |= lacks > 0;

@@ -344,12 +344,21 @@ START_TEST(test_damaged)
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), -EBADMSG);
 	ck_assert_str_eq(perfpersist_error(NULL),
 			 "cannot go on reading space/name: a ring is damaged");
+	expect_kind(s, PERFPERSIST_STREAM_CUT, 1);
 	expect_record(s, 0, 1);
 	expect_nothing(s);
 	/* It is told once, and the other event goes on. */
 	writer_write(&w[0], 2, 2, 4);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
 	expect_record(s, 0, 2);
+	/* Also if the stream is stopped: it ends as any other. */
+	writer_write(&w[0], 3, 3, 4);
+	atomic_store(WRITER_WORD(&w[0], head), 3);
+	perfpersist_stream_stop(s);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), -EBADMSG);
+	expect_kind(s, PERFPERSIST_STREAM_CUT, 0);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
 	perfpersist_stream_free(s);
 	writer_done(&w[0]);
 	writer_done(&w[1]);
@@ -564,13 +573,88 @@ START_TEST(test_copy_resized)
 }
 END_TEST
 
-static void busy_script(int fd)
+static void refuse_copies(int fd, int error)
 {
 	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
 
+	server_error(fd, server_expect(fd, PP_OP_OPEN, body), error, "not now");
+}
+
+static void later_script(int fd)
+{
+	refuse_copies(fd, EDQUOT);
+	refuse_copies(fd, ENOMEM);
+	send_copies(fd); /* of other rings */
+	refuse_copies(fd, EAGAIN);
+	send_copies(fd);
+}
+
+/* Copies that are refused come later, those of new rings, too. */
+START_TEST(test_copies_come_later)
+{
+	struct writer old = writer_new(0, 4096, 64);
+	struct perfpersist_stream *s;
+	struct server server;
+	int r;
+
+	copied = writer_new(0, 4096, 64);
+	copied.header->set = 2;
+	server_start(&server, later_script);
+	s = stream_new(server_connect(&server), true);
+	add_copy(s, &old, 0);
+	writer_write(&old, 1, 1, 4);
+	writer_write(&copied, 2, 2, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	perfpersist_stream_stop(s);
+	while ((r = perfpersist_stream_dispatch(s)) == 1)
+		expect_nothing(s);
+	ck_assert_int_eq(r, 0);
+	expect_kind(s, PERFPERSIST_STREAM_RESIZED, 0);
+	expect_record(s, 0, 2);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	server_end(&server);
+	perfpersist_stream_free(s);
+	writer_done(&old);
+	writer_done(&copied);
+}
+END_TEST
+
+/* The daemon's end is that of an event that is copied, and not that of one with live rings. */
+START_TEST(test_copies_deserted)
+{
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 4096, 64) };
+	struct perfpersist_stream *s;
+	struct server server;
+
+	server_start(&server, refused_script);
+	s = stream_new(server_connect(&server), true);
+	add(s, &w[0], 0);
+	add_copy(s, &w[1], 1);
+	server_end(&server);
+	writer_write(&w[0], 1, 1, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), -ECONNRESET);
+	expect_kind(s, PERFPERSIST_STREAM_CUT, 1);
+	expect_record(s, 0, 1);
+	expect_kind(s, PERFPERSIST_STREAM_UNATTENDED, 0);
+	writer_write(&w[0], 2, 2, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 2);
+	expect_nothing(s);
+	perfpersist_stream_free(s);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+static void busy_script(int fd)
+{
+	char more;
+
 	refused_script(fd);
 	for (int i = 0; i < 20; i++)
-		server_error(fd, server_expect(fd, PP_OP_OPEN, body), EAGAIN, "busy");
+		refuse_copies(fd, EAGAIN);
+	ck_assert_int_eq(recv(fd, &more, sizeof(more), 0), 0);
 }
 
 /* The last copy of an event is refused, while another has more than its share: the attempts end all
@@ -582,7 +666,7 @@ START_TEST(test_last_copy_refused)
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 	struct perfpersist_stream *s;
 	struct server server;
-	uint32_t read = 0;
+	uint32_t read = 0, cut = 0;
 	int r;
 
 	for (uint32_t i = 0; i < N; i++)
@@ -594,14 +678,17 @@ START_TEST(test_last_copy_refused)
 	perfpersist_stream_stop(s);
 	do {
 		r = perfpersist_stream_dispatch(s);
-		while (perfpersist_stream_next(s, &item) == 1)
+		while (perfpersist_stream_next(s, &item) == 1) {
 			read += item.kind == PERFPERSIST_STREAM_RECORD;
+			cut += item.kind == PERFPERSIST_STREAM_CUT && item.event == 1;
+		}
 	} while (r > 0);
 	ck_assert_int_eq(r, -EAGAIN);
 	ck_assert_uint_eq(read, N);
+	ck_assert_uint_eq(cut, 1);
 	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
-	server_end(&server);
 	perfpersist_stream_free(s);
+	server_end(&server);
 	writer_done(&w[0]);
 	writer_done(&w[1]);
 }
@@ -644,6 +731,8 @@ int main(void)
 	tcase_add_test(t, test_unattended);
 	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_copy_resized);
+	tcase_add_test(t, test_copies_come_later);
+	tcase_add_test(t, test_copies_deserted);
 	tcase_add_test(t, test_last_copy_refused);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
