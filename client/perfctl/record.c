@@ -204,7 +204,7 @@ static int follow_them(struct call *call, const struct record *o,
 		if (go == 0)
 			recording_wait(r, until);
 	}
-	code = go < 0 ? EXIT_FAILED : recording_finish(r);
+	code = recording_finish(r);
 	recording_free(r);
 	return code;
 }

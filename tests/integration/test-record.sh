@@ -10,7 +10,10 @@
 write_conf '[namespace own]
 Mode=0600
 [namespace t]
-Mode=0664'
+Mode=0664
+[namespace copied]
+Mode=0644
+Live=nobody'
 start_daemon
 cd "$SCRATCH" || exit 1
 # A unique name, even if this test runs twice at once.
@@ -151,6 +154,31 @@ wait_until 20 _no_processes || fail "the daemon's end"
 expect_numbers 40000 5000 change.data
 start_daemon
 expect_ok perfctl change t/calls -m 16M
+
+# Copies come from the daemon: its end is that of a recording of them, which has what it read before,
+# and says that it is not complete.
+expect_ok perfctl create copied/calls -e raw_syscalls:sys_enter --filter "$ours" -m 64K
+"./$OURS" 0 100
+# The command tells that it has begun.
+as_user perfctl record copied/calls --history -o - -- sh -c 'echo $$ >&2; exec sleep 600' 2>copied.out >copied.data &
+recorder=$!
+_spawned+=("$recorder")
+wait_until 30 test -s copied.out || fail "no recording begins"
+command=$(head -n 1 copied.out)
+_spawned+=("$command")
+expect_ok perfctl change copied/calls -m 128K
+wait_until 30 grep -q 'records in between were not read' copied.out || fail "no gap is told: $(<copied.out)"
+kill_broker
+code=0
+wait "$recorder" || code=$?
+kill "$command"
+expect_eq "$code" 1 "exit code: $(<copied.out)"
+expect_match "$(<copied.out)" 'copied/calls: the connection to perfpersistd has ended' "what is said"
+expect_eq "$(perf script -i - <copied.data 2>/dev/null | grep -c 'NR 3 (ffffffffffffffff')" 100 "calls that were copied"
+expect_eq "$(perfctl report --json -i copied.data | jq '.events[0].history | .to > 0 and .from == .to')" true \
+	"whether the file says so"
+wait_until 20 _no_processes || fail "the daemon's end"
+start_daemon
 
 # ── many files ───────────────────────────────────────────────────────────────────────────
 

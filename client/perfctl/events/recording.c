@@ -13,6 +13,7 @@ struct followed {
 	struct event_name name;
 	int number;    /* in the file */
 	uint64_t from; /* the file has all of its records since then; 0: unknown */
+	uint64_t to;   /* and up to then at most */
 };
 
 struct recording {
@@ -23,8 +24,9 @@ struct recording {
 	struct followed *all;
 	size_t n;
 	bool deserted; /* the daemon is gone */
-	bool ended;    /* all events were deleted */
-	bool has_complained;
+	bool ended;    /* nothing more comes from the stream */
+	bool is_cut; /* an error was told: records are missing in the file, but what is there is good */
+	bool is_unwritable; /* this was told, too */
 
 	struct outfile out; /* the current file */
 	struct perfpersist_perfdata *data;
@@ -43,9 +45,9 @@ struct recording {
 
 static int cannot_write(struct recording *recording, int error)
 {
-	if (!recording->has_complained)
+	if (!recording->is_unwritable)
 		outfile_failed(recording->options.output, error);
-	recording->has_complained = true;
+	recording->is_unwritable = true;
 	return error;
 }
 
@@ -157,6 +159,7 @@ static int write_history(struct recording *recording, size_t i)
 {
 	struct perfpersist_event *e = perfpersist_stream_event(recording->stream, i);
 	struct perfpersist_info info = { .sz = sizeof(info) };
+	uint64_t to = MIN(recording->all[i].to, recording->ended_at);
 	int r = perfpersist_event_info(e, &info);
 
 	for (size_t ring = 0; r >= 0 && ring < perfpersist_event_rings(e); ring++) {
@@ -164,8 +167,8 @@ static int write_history(struct recording *recording, size_t i)
 		struct perfpersist_history h = {
 			.sz = sizeof(h),
 			.cpu = (uint32_t)cpu,
-			.from = MIN(recording->all[i].from, recording->ended_at),
-			.to = recording->ended_at,
+			.from = MIN(recording->all[i].from, to),
+			.to = to,
 			.missed = info.missed,
 			.limited = info.limited,
 			.missed_at_least = info.missed_unknown || info.missed_at_least,
@@ -212,8 +215,9 @@ static int close_file(struct recording *recording)
 	recording->bytes += bytes;
 	recording->all_samples += recording->samples;
 	recording->all_files++;
-	return dated_add(&recording->dated, TAKE_PTR(path),
-			 recording->options.switches ? recording->options.max_files : 0);
+	r = dated_add(&recording->dated, TAKE_PTR(path),
+		      recording->options.switches ? recording->options.max_files : 0);
+	return r < 0 ? cannot_write(recording, r) : 0;
 }
 
 /* ── records ────────────────────────────────────────────────────────────────────────────── */
@@ -268,6 +272,9 @@ static int write_item(struct recording *recording, const struct perfpersist_stre
 		if (item->gap) /* the new ones began at an unknown time, before they were read */
 			w->from = pp_clock_ns(CLOCK_MONOTONIC);
 		return 0;
+	case PERFPERSIST_STREAM_CUT:
+		w->to = item->time;
+		return 0;
 	case PERFPERSIST_STREAM_UNATTENDED:
 		recording->deserted = true;
 		return 0;
@@ -285,14 +292,17 @@ static int go_round(struct recording *recording)
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 	int written, r = perfpersist_stream_dispatch(recording->stream);
 
-	if (r < 0)
+	if (r < 0) {
 		call_failed(recording->p, r);
+		recording->is_cut = true;
+	}
 	while (perfpersist_stream_next(recording->stream, &item) > 0) {
 		written = write_item(recording, &item);
 		if (written < 0)
 			return cannot_write(recording, written);
 	}
-	return r;
+	/* That is one event's end, and the others go on. */
+	return r == -EBADMSG || r == -ECONNRESET ? 1 : r;
 }
 
 /* ── the recording ──────────────────────────────────────────────────────────────────────── */
@@ -304,6 +314,7 @@ static int follow_one(struct recording *recording, const struct perfpersist_info
 	bool past = recording->options.history || recording->options.past;
 	int r;
 
+	w->to = UINT64_MAX;
 	strcpy(w->name.ns, info->ns);
 	strcpy(w->name.name, info->name);
 	r = perfpersist_open(recording->p, info->ns, info->name, &e);
@@ -421,20 +432,13 @@ static void tell_all(const struct recording *recording)
 
 int recording_finish(struct recording *recording)
 {
-	bool is_cut;
-	int r;
-
 	perfpersist_stream_stop(recording->stream);
-	do
-		r = go_round(recording);
-	while (r > 0);
-	is_cut = r == -EAGAIN; /* as was told: the end of one event is missing */
-	if (r >= 0 || is_cut)
-		r = close_file(recording);
-	if (r < 0)
+	while (!recording->ended && !recording->is_unwritable)
+		go_round(recording);
+	if (recording->is_unwritable || close_file(recording) < 0)
 		return EXIT_FAILED;
 	tell_all(recording);
-	return is_cut ? EXIT_FAILED : EXIT_OK;
+	return recording->is_cut ? EXIT_FAILED : EXIT_OK;
 }
 
 void recording_free(struct recording *recording)

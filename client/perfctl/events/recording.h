@@ -30,7 +30,7 @@ int recording_new(struct call *call, const struct perfpersist_info *infos, size_
 		  const struct recording_options *options, struct recording **ret);
 
 /* Writes the records there are, and begins another file when it is time. 0; 1: it is over, because
- * max_size is reached or all events were deleted; < 0: it failed, and has complained. */
+ * max_size is reached or no event goes on; < 0: it cannot go on, and has complained. */
 int recording_go_on(struct recording *recording);
 
 /* Waits for more, until a signal, or `until` (CLOCK_MONOTONIC, ns). */
@@ -39,7 +39,8 @@ void recording_wait(struct recording *recording, uint64_t until);
 /* Begins another file now; does nothing without `switches`. Returns as recording_go_on(). */
 int recording_switch(struct recording *recording);
 
-/* Reads what was recorded up to now, and finishes the file. Returns an exit code. */
+/* Reads what was recorded up to now, and finishes the file, also when recording could not go on; but
+ * not when the file could not be written. Returns an exit code. */
 int recording_finish(struct recording *recording);
 
 /* Discards a file that is not finished. */
