@@ -173,7 +173,7 @@ struct perfpersist_info {
 	bool missed_unknown;  /* this kernel cannot tell; missed is then a lower bound */
 	bool missed_at_least; /* missed is a lower bound: perf itself hides some events from users
 			       * who record their tracepoint */
-	uint64_t saved;	      /* read from a save: when that was made, CLOCK_REALTIME, ns; else 0 */
+	uint64_t saved;	      /* from a save: just before it was made, CLOCK_REALTIME, ns; else 0 */
 	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
 	uint64_t skipped;   /* from a checkpoint: bytes that its limit of bytes a second left out */
 	uint32_t max_stack; /* entries of a call chain, at most; 0: no limit was asked for */

@@ -203,8 +203,6 @@ static int write_slot(struct checkpoint_writer *w)
 	int r;
 
 	done->sequence++;
-	done->mono = pp_clock_ns(CLOCK_MONOTONIC);
-	done->real = pp_clock_ns(CLOCK_REALTIME);
 	checkpoint_slot_seal(&w->layout, done);
 	r = pp_pwrite_all(w->fd, done, w->layout.slot_size, w->layout.slot_at[w->which]);
 	if (r < 0)
@@ -262,6 +260,9 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 	int r;
 
 	memcpy(w->next, w->slot, w->layout.slot_size);
+	/* Readers take it as complete until then: it is before any of the rings is copied. */
+	w->next->mono = pp_clock_ns(CLOCK_MONOTONIC);
+	w->next->real = pp_clock_real(w->next->mono);
 	r = write_rings(w, max_bytes, &written);
 	if (r >= 0 && written && fdatasync(w->fd) < 0)
 		r = -errno;

@@ -132,20 +132,15 @@ static int write_stream(const struct event_files *w, const char *name, FILE *f, 
 	return r;
 }
 
-static int write_info(const struct event_files *w, const struct perfpersist_info *event)
+static int write_info(const struct event_files *w, const struct perfpersist_info *info)
 {
-	struct perfpersist_info info = *event;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 
 	if (!f)
 		return -ENOMEM;
-	if (!info.saved) {
-		info.saved_mono = pp_clock_ns(CLOCK_MONOTONIC);
-		info.saved = pp_clock_ns(CLOCK_REALTIME);
-	}
-	saved_print_info(f, &info);
+	saved_print_info(f, info);
 	return write_stream(w, "info", f, &text, &size);
 }
 
@@ -186,18 +181,29 @@ static int write_rings(const struct event_files *w, const struct perfpersist_eve
 				&w->rights);
 }
 
-int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *info,
+/* Readers take a save as complete until then: it must be before any of the rings is copied. */
+static void note_time(const struct perfpersist_event *e, struct perfpersist_info *info)
+{
+	info->saved_mono = e->copied ?: pp_clock_ns(CLOCK_MONOTONIC);
+	info->saved = pp_clock_real(info->saved_mono);
+}
+
+int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *event,
 		      struct saved_event_counts *ret, char ret_file[static FILE_NAME_SIZE])
 {
-	const struct event_files w = { dir_fd, saved_rights_of(info), ret_file };
+	const struct event_files w = { dir_fd, saved_rights_of(event), ret_file };
 	_cleanup_free_ struct saved_ring_counts *counts = calloc(e->n + 1, sizeof(*counts));
 	struct saved_event_counts all = { .records = 0 };
-	int r = counts ? write_rings(&w, e, counts, &all) : -ENOMEM;
+	struct perfpersist_info info = *event;
+	int r;
 
+	if (!info.saved)
+		note_time(e, &info);
+	r = counts ? write_rings(&w, e, counts, &all) : -ENOMEM;
 	if (r >= 0)
-		r = write_info(&w, info);
+		r = write_info(&w, &info);
 	if (r >= 0)
-		r = write_stat(&w, info, e, counts);
+		r = write_stat(&w, &info, e, counts);
 	if (r >= 0)
 		*ret = all;
 	return r;

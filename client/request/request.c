@@ -6,6 +6,7 @@
 
 #include "client/public.h"
 #include "client/rings/event.h"
+#include "proto/clock.h"
 
 /* How often to restart if CPUs come online, or the rings are replaced, between two pages. */
 #define OPEN_RESTARTS_MAX 5
@@ -43,6 +44,7 @@ struct request *request_new(struct perfpersist *p, enum pp_op op)
 	}
 	req->p = p;
 	req->op = (uint16_t)op;
+	req->made = pp_clock_ns(CLOCK_MONOTONIC);
 	answer_init(&req->answer);
 	return req;
 }
@@ -176,6 +178,7 @@ static int begin_open(struct request *req, const struct pp_msg_open_reply *m, st
 	if (r < 0)
 		return r;
 	req->answer.event->is_copy = m->copies;
+	req->answer.event->copied = m->copies ? req->made : 0;
 	if (!m->catalog_size)
 		return 0;
 	return client_event_add_catalog(req->answer.event, TAKE_FD(fds->fd[0]), m->catalog_size);

@@ -44,6 +44,7 @@ struct request {
 	uint16_t op;	 /* enum pp_op */
 	uint32_t serial; /* of the packet under way; 0: none yet */
 	bool sent;
+	uint64_t made; /* CLOCK_MONOTONIC, ns: nothing in the answer is older */
 	struct answer answer;
 
 	struct {		   /* open, as on the first page */

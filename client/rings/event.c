@@ -206,6 +206,7 @@ int client_event_renew(struct perfpersist_event *e, struct perfpersist_event *ne
 	e->cap = new->cap;
 	e->base = new->base;
 	e->is_copy = new->is_copy;
+	e->copied = new->copied;
 	e->generation++;
 	new->rings = rings;
 	new->n = count;

@@ -15,6 +15,7 @@ struct perfpersist_event {
 	atomic_uint refs; /* one of the caller, and one per snapshot and follow */
 	struct perfpersist_info base;
 	bool is_copy;
+	uint64_t copied; /* CLOCK_MONOTONIC, ns, before a daemon made the copies; 0: not known */
 	unsigned generation; /* how often the rings were renewed */
 	struct client_ring *rings;
 	size_t n, cap;

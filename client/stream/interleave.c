@@ -84,25 +84,42 @@ static struct ring_history look_ring(const struct interleaved *one, size_t ring)
 	};
 }
 
+/* A copy in a file may have been made at any time. */
+static bool is_of_unknown_time(const struct interleaved *one)
+{
+	return one->event->is_copy && !one->event->copied && !one->info.saved;
+}
+
 static bool stands_still(const struct interleaved *one)
 {
 	for (size_t i = 0; i < one->n_rings; i++)
 		if (client_ring_state(&one->event->rings[i]) != PP_RING_RUNNING)
 			return true;
-	return one->info.state == PERFPERSIST_PAUSED;
+	return one->info.state == PERFPERSIST_PAUSED || is_of_unknown_time(one);
 }
 
 static int look(struct interleaved *one)
 {
+	int r;
+
 	one->info.sz = sizeof(one->info);
 	one->n_rings = perfpersist_event_rings(one->event);
+	r = perfpersist_event_info(one->event, &one->info);
 	one->stands_still = stands_still(one);
-	return perfpersist_event_info(one->event, &one->info);
+	return r;
+}
+
+/* Before the rings are copied, wherever that is: what they have recorded until then is there. */
+static uint64_t time_of(const struct interleaved *one)
+{
+	if (one->info.saved)
+		return one->info.saved_mono;
+	return one->event->copied ?: pp_clock_ns(CLOCK_MONOTONIC);
 }
 
 static int take(struct interleaved *one)
 {
-	one->taken = one->info.saved ? one->info.saved_mono : pp_clock_ns(CLOCK_MONOTONIC);
+	one->taken = time_of(one);
 	return perfpersist_snapshot_take(one->snapshot);
 }
 

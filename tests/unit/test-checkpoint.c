@@ -6,6 +6,7 @@
  */
 #include "client/local/checkpoint-write.h"
 #include "client/local/saved-remove.h"
+#include "proto/clock.h"
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/needs.h"
 
@@ -32,12 +33,15 @@ static struct op ops[OPS_MAX];
 static size_t n_ops;
 static unsigned group;
 static int recorded = -1; /* the descriptor */
+static uint64_t first_write;
 
 ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at);
 
 static ssize_t record_write(int fd, const void *bytes, size_t n, off64_t at)
 {
 	if (fd == recorded) {
+		if (!n_ops)
+			first_write = pp_clock_ns(CLOCK_MONOTONIC);
 		ck_assert_uint_lt(n_ops, OPS_MAX);
 		ops[n_ops] = (struct op){ (uint64_t)at, n, malloc(n), group };
 		memcpy(ops[n_ops++].bytes, bytes, n);
@@ -351,6 +355,24 @@ START_TEST(test_facts)
 	ck_assert_uint_gt(info.saved_mono, 0);
 	ck_assert(info.missed_unknown);
 	perfpersist_event_free(e);
+}
+END_TEST
+
+/* What is recorded while it is written may be missing: it is complete until before that. */
+START_TEST(test_time)
+{
+	uint64_t before = pp_clock_ns(CLOCK_MONOTONIC), offset = pp_clock_offset();
+	struct perfpersist_info info;
+	struct contents found;
+
+	record(0, 3);
+	record(1, 3);
+	forget_ops();
+	ck_assert_int_eq(checkpoint_writer_write(&writer, UINT64_MAX, NULL), 0);
+	ck_assert_int_eq(read_file(writer.fd, &found, &info), 0);
+	ck_assert_uint_ge(info.saved_mono, before);
+	ck_assert_uint_le(info.saved_mono, first_write);
+	ck_assert_uint_le(labs((long)(info.saved - info.saved_mono - offset)), 1000000000);
 }
 END_TEST
 
@@ -804,6 +826,7 @@ int main(void)
 	tcase_add_test(tc, test_nothing_new);
 	tcase_add_test(tc, test_limit);
 	tcase_add_test(tc, test_facts);
+	tcase_add_test(tc, test_time);
 	tcase_add_test(tc, test_resume);
 	tcase_add_test(tc, test_damage);
 	tcase_add_test(tc, test_header);

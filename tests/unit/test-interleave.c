@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Snapshots of several events: their records in order of time, and how far back they reach. */
+#include "client/rings/event.h"
 #include "proto/clock.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/ring-writer.h"
@@ -38,8 +39,10 @@ static struct perfpersist_interleave *interleave(struct writer w[][RINGS], size_
 	struct perfpersist_event *events[EVENTS];
 	struct perfpersist_interleave *i = NULL;
 
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < n; k++) {
 		events[k] = writer_open(w[k], RINGS);
+		events[k]->is_copy = false; /* as files are */
+	}
 	ck_assert_int_eq(perfpersist_interleave_new(events, n, &i), 0);
 	for (size_t k = 0; k < n; k++)
 		perfpersist_event_free(events[k]); /* it keeps what it needs */
@@ -208,6 +211,35 @@ START_TEST(test_history)
 }
 END_TEST
 
+/* Copies end when the daemon began to make them; those in files may be of any time: with their last record. */
+START_TEST(test_copies)
+{
+	struct perfpersist_history h = { .sz = sizeof(h) };
+	struct perfpersist_interleave *i = NULL;
+	struct perfpersist_event *e;
+	struct perfpersist_sample s;
+	struct writer w[1][RINGS];
+
+	make(w, 1, 4096);
+	w[0][0].header->created_mono = w[0][1].header->created_mono = 70;
+	writer_write(&w[0][0], 1, 1600, 4);
+	e = writer_open(w[0], RINGS);
+	ck_assert(perfpersist_event_is_copy(e));
+	for (int known = 1; known >= 0; known--) {
+		e->copied = known ? 1650 : 0;
+		ck_assert_int_eq(perfpersist_interleave_new(&e, 1, &i), 0);
+		while (perfpersist_interleave_next(i, &s, &(size_t){ 0 }) == 1)
+			;
+		expect_history(i, 0, 1, 70);
+		ck_assert_int_eq(perfpersist_interleave_history(i, 0, 1, &h), 0);
+		ck_assert_uint_eq(h.to, known ? 1650 : 1600);
+		perfpersist_interleave_free(i);
+	}
+	perfpersist_event_free(e);
+	done(w, 1);
+}
+END_TEST
+
 /* A writer of large records has overwritten all of a ring at the moment of its snapshot. */
 START_TEST(test_nothing_readable)
 {
@@ -247,6 +279,7 @@ int main(void)
 	tcase_add_test(t, test_many);
 	tcase_add_test(t, test_about);
 	tcase_add_test(t, test_history);
+	tcase_add_test(t, test_copies);
 	tcase_add_test(t, test_nothing_readable);
 	tcase_add_test(t, test_none);
 	suite_add_tcase(s, t);

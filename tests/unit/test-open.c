@@ -3,6 +3,7 @@
  * OPEN, against a daemon that follows a script: catalogs, copies and their refresh, rings that are
  * replaced between two pages.
  */
+#include "proto/clock.h"
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/fake-server.h"
 
@@ -13,6 +14,7 @@
 
 static struct writer rings[3];
 static int catalog = -EBADF;
+static uint64_t asked; /* when the daemon got the last request */
 static struct server server;
 static struct perfpersist *p;
 static size_t fds_before;
@@ -65,6 +67,7 @@ static struct pp_msg_open_request send_page(int fd, const struct page *page)
 	struct pp_msg_open_reply *m = &reply->open_reply;
 	int fds[4], n = 0;
 
+	asked = pp_clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < 3; i++) /* the client has read the previous page */
 		if (page->ring_sets[i])
 			rings[i].header->set = page->ring_sets[i];
@@ -323,6 +326,18 @@ static size_t drain(struct perfpersist_follow *f, uint32_t *ret_last)
 	return n;
 }
 
+/* Until when it is known to have all: before the daemon made the copies. */
+static uint64_t end_of(struct perfpersist_event *e)
+{
+	struct perfpersist_history h = { .sz = sizeof(h) };
+	struct perfpersist_interleave *i = NULL;
+
+	ck_assert_int_eq(perfpersist_interleave_new(&e, 1, &i), 0);
+	ck_assert_int_eq(perfpersist_interleave_history(i, 0, 0, &h), 0);
+	perfpersist_interleave_free(i);
+	return h.to;
+}
+
 START_TEST(test_copies)
 {
 	struct perfpersist_follow_stat stat = { .sz = sizeof(stat) };
@@ -334,6 +349,7 @@ START_TEST(test_copies)
 	struct perfpersist_sample sample;
 	const char *text;
 	uint32_t last = 0;
+	uint64_t first;
 
 	pthread_barrier_init(&turn, NULL, 2);
 	begin(copies_script, 3);
@@ -342,6 +358,9 @@ START_TEST(test_copies)
 	ck_assert_int_eq(perfpersist_open_copy(p, "space", "name", &e), 0);
 	ck_assert(perfpersist_event_is_copy(e));
 	ck_assert_uint_eq(perfpersist_event_rings(e), 2);
+	first = end_of(e);
+	ck_assert_uint_gt(first, 0);
+	ck_assert_uint_le(first, asked);
 	ck_assert_int_eq(perfpersist_event_source(e, 2, &source), 0);
 	text = source.event;
 	s = writer_snapshot(e);
@@ -352,6 +371,8 @@ START_TEST(test_copies)
 	writer_write_source(&rings[2], 1, 7, 7);
 	ck_assert_int_eq(perfpersist_event_refresh(e, p), 0);
 	ck_assert_uint_eq(perfpersist_event_rings(e), 3);
+	ck_assert_uint_gt(end_of(e), first);
+	ck_assert_uint_le(end_of(e), asked);
 	ck_assert_mem_eq(text, "sys:event2", 10); /* texts returned before stay valid */
 	for (uint32_t i = 5; i > 0; i--) {
 		ck_assert_int_eq(perfpersist_cursor_next(c, &sample), 1);

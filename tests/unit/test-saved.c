@@ -5,11 +5,14 @@
  */
 #include "client/local/saved-place.h"
 #include "client/local/saved-remove.h"
+#include "client/local/textfile.h"
+#include "proto/clock.h"
 #include "tests/unit/catalog-writer.h"
 #include "tests/unit/saved-fixture.h"
 
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include "tests/unit/needs.h"
 
 /* ── What comes back ────────────────────────────────────────────────────────────────────── */
@@ -77,6 +80,68 @@ START_TEST(test_round_trip)
 	ck_assert_int_le(st.st_blocks * 512, 4096);
 	ck_assert_uint_eq(st.st_mode & 0777, 0640);
 	perfpersist_event_free(live);
+	perfpersist_event_free(e);
+	for (size_t i = 0; i < RINGS; i++)
+		writer_done(&w[i]);
+}
+END_TEST
+
+/* When the first ring had been written. */
+static uint64_t first_written;
+
+int fchown(int fd, uid_t owner, gid_t group_)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	if (!first_written && S_ISREG(st.st_mode))
+		first_written = pp_clock_ns(CLOCK_MONOTONIC);
+	return (int)syscall(SYS_fchown, fd, owner, group_);
+}
+
+/* What is recorded while it is made may be missing: it is complete until before that. */
+START_TEST(test_time)
+{
+	uint64_t before = pp_clock_ns(CLOCK_MONOTONIC), offset = pp_clock_offset();
+	struct perfpersist_info info = the_info(), back = { .sz = sizeof(back) };
+	struct perfpersist_event *e = NULL;
+	struct writer w[RINGS];
+
+	fill(w);
+	first_written = 0;
+	save_event(w, RINGS, -EBADF, &info);
+	ck_assert_int_eq(open_saved(&e), 0);
+	ck_assert_int_eq(perfpersist_event_info(e, &back), 0);
+	ck_assert_uint_gt(first_written, 0);
+	ck_assert_uint_ge(back.saved_mono, before);
+	ck_assert_uint_le(back.saved_mono, first_written);
+	ck_assert_uint_le(labs((long)(back.saved - back.saved_mono - offset)), 1000000000);
+	perfpersist_event_free(e);
+	for (size_t i = 0; i < RINGS; i++)
+		writer_done(&w[i]);
+}
+END_TEST
+
+/* A save of the daemon's copies is of when they were made. */
+START_TEST(test_time_of_copies)
+{
+	struct perfpersist_info info = the_info(), back = { .sz = sizeof(back) };
+	struct saved_event_counts counts;
+	struct perfpersist_event *e;
+	struct writer w[RINGS];
+	char file[32] = "";
+	int dir;
+
+	fill(w);
+	e = writer_open(w, RINGS);
+	e->is_copy = true;
+	e->copied = 12345;
+	ck_assert_int_eq(mkdir(save, 0700), 0);
+	dir = open(save, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(saved_write_event(dir, e, &info, &counts, file), 0);
+	ck_assert_int_eq(textfile_read_saved(dir, &back), 0);
+	ck_assert_uint_eq(back.saved_mono, 12345);
+	close(dir);
 	perfpersist_event_free(e);
 	for (size_t i = 0; i < RINGS; i++)
 		writer_done(&w[i]);
@@ -286,6 +351,8 @@ int main(void)
 	umask(022);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_round_trip);
+	tcase_add_test(tc, test_time);
+	tcase_add_test(tc, test_time_of_copies);
 	tcase_add_test(tc, test_several_sources);
 	tcase_add_test(tc, test_clock_of_an_earlier_boot);
 	tcase_add_test(tc, test_under_load);

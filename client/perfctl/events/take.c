@@ -22,7 +22,7 @@ struct taking {
 	bool was_interrupted;	    /* before it began */
 	bool progress;
 	uint64_t now;	/* CLOCK_MONOTONIC of what is read, ns */
-	uint64_t began; /* likewise, before it was read */
+	uint64_t began; /* likewise, before all the work, as --last means it */
 	struct chosen chosen;
 	const struct take_window *windows; /* of each event; NULL: all */
 	struct perfpersist_interleave *records;
@@ -374,11 +374,7 @@ static void settle(struct taking *t)
 
 static int write_file(struct taking *t, int fd, bool pipe, struct take_result *ret)
 {
-	int r;
-
-	/* Before all the work: what is asked for is the time before the question. */
-	t->began = pp_clock_ns(CLOCK_MONOTONIC);
-	r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
+	int r = t->windows ? 0 : take_traces(t->p, &t->chosen, &t->selection, &t->traces);
 
 	t->result.traces = t->traces.n;
 	t->result.has_samples = t->traces.has_samples;
@@ -419,6 +415,7 @@ int take(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 		.selection = *selection,
 		.was_interrupted = signals_caught(),
 		.progress = progress,
+		.began = pp_clock_ns(CLOCK_MONOTONIC),
 	};
 	int r = choose_events(call, p, names, n_names, false, &t.chosen);
 
@@ -435,6 +432,7 @@ int take_opened(struct call *call, struct perfpersist *p, struct chosen *events,
 		.call = call,
 		.p = p,
 		.was_interrupted = signals_caught(),
+		.began = pp_clock_ns(CLOCK_MONOTONIC),
 		.chosen = *events,
 		.windows = windows,
 	};

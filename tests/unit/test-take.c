@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a snapshot takes and says is missing, against a daemon that follows a script. */
+#include "client/perfctl/events/take.h"
+
+#include <stdarg.h>
+
+#include "client/perfctl/decode/sources.h"
+#include "proto/clock.h"
+#include "tests/unit/fake-server.h"
+#include "tests/unit/ring-writer.h"
+
+#define REPLY(op) ((op) | PP_OP_REPLY)
+#define EVENTS 2
+
+/* The engine has a sources_done() as well: this links perfctl's. */
+static __attribute__((used)) int (*const link_this)(struct perfpersist_event *,
+						    struct sources *) = sources_open;
+
+/* Replace main.c's, which is not linked. */
+static char said[4096];
+
+void complain(const char *fmt, ...)
+{
+	size_t n = strlen(said);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(said + n, sizeof(said) - n, fmt, ap);
+	va_end(ap);
+}
+
+int bad_usage(const struct call *call _unused_, const char *fmt, ...)
+{
+	ck_abort_msg("%s", fmt);
+	return EXIT_USAGE;
+}
+
+int call_failed(struct perfpersist *p, int error)
+{
+	ck_abort_msg("%d: %s", error, perfpersist_error(p));
+	return EXIT_FAILED;
+}
+
+int call_failed_as(int error, const char *fmt, ...)
+{
+	ck_abort_msg("%d: %s", error, fmt);
+	return EXIT_FAILED;
+}
+
+/* ── the daemon ─────────────────────────────────────────────────────────────────────────── */
+
+static struct writer rings[EVENTS];
+static uint32_t copies;
+static void (*before_open)(uint64_t id); /* it answers an OPEN after this */
+
+/* Events are named by their number, from 1 on, which is their id as well. */
+static struct pp_msg_event event_of(uint64_t id)
+{
+	struct pp_msg_event m = {
+		.id = id,
+		.ns = "space",
+		.event = "sys:tracepoint",
+		.recorder = PP_RECORDER_GENERIC,
+		.state = PP_EVENT_RUNNING,
+		.sources = 1,
+		.set = rings[id - 1].header->set,
+		.sample_type = WRITER_SAMPLE_TYPE,
+	};
+
+	snprintf(m.name, sizeof(m.name), "e%u", (unsigned)id);
+	return m;
+}
+
+static uint64_t id_of(const struct pp_msg_name *which)
+{
+	return which->id ?: strtoul(which->name + 1, NULL, 10);
+}
+
+static void answer_open(int fd, uint32_t serial, uint64_t id)
+{
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*reply));
+	const struct writer *w = &rings[id - 1];
+
+	if (before_open)
+		before_open(id);
+	reply->open_reply = (struct pp_msg_open_reply){
+		.event = event_of(id),
+		.total = 1,
+		.count = 1,
+		.copies = copies,
+		.cpus[0] = { 0, (uint32_t)w->size },
+	};
+	server_send(fd, REPLY(PP_OP_OPEN), serial, reply, &w->fd, 1);
+}
+
+static void script(int fd)
+{
+	static uint8_t packet[PP_PACKET_MAX];
+	static union pp_body body;
+	struct pp_header h;
+	ssize_t n;
+
+	while ((n = pp_packet_receive(fd, packet, sizeof(packet), 0, NULL, 0)) > 0) {
+		ck_assert_int_eq(pp_decode(packet, (size_t)n, 0, false, &h, &body), 0);
+		if (h.opcode == PP_OP_SHOW) {
+			struct pp_msg_event m = event_of(id_of(&body.name));
+
+			server_send(fd, REPLY(PP_OP_SHOW), h.serial, &m, NULL, 0);
+		} else if (h.opcode == PP_OP_OPEN) {
+			answer_open(fd, h.serial, id_of(&body.open_request.which));
+		} else {
+			server_error(fd, h.serial, EOPNOTSUPP, "there is none");
+		}
+	}
+}
+
+/* ── a snapshot ─────────────────────────────────────────────────────────────────────────── */
+
+static struct server server;
+static struct perfpersist *p;
+static char *words[] = { "snapshot" };
+static struct call call = { .argc = 1, .argv = words };
+
+static void setup(void)
+{
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		rings[i] = writer_new(0, 4096, 64);
+		rings[i].header->event_id = i + 1;
+		rings[i].header->created_mono = 1;
+	}
+	copies = 0;
+	before_open = NULL;
+	*said = '\0';
+	server_start(&server, script);
+	p = server_connect(&server);
+}
+
+static void teardown(void)
+{
+	perfpersist_free(p);
+	server_end(&server);
+	for (size_t i = 0; i < EVENTS; i++)
+		writer_done(&rings[i]);
+}
+
+/* Takes the first n events; the caller closes the file. */
+static int take_all(size_t n, uint64_t last, struct take_result *ret)
+{
+	char *names[EVENTS] = { "space/e1", "space/e2" };
+	struct selection s = { .last = last };
+	int fd = memfd_create("perf.data", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	*ret = (struct take_result){};
+	ck_assert_int_eq(take(&call, p, names, n, &s, fd, false, false, ret), EXIT_OK);
+	return fd;
+}
+
+/* ── the cases ──────────────────────────────────────────────────────────────────────────── */
+
+#define LAST 50000000ULL
+
+/* Just before it is copied. The second event takes longer than what is asked for. */
+static void write_now(uint64_t id)
+{
+	if (id == 2)
+		nanosleep(&(struct timespec){ .tv_nsec = 2 * LAST }, NULL);
+	writer_write(&rings[id - 1], (uint32_t)id, pp_clock_ns(CLOCK_MONOTONIC), 4);
+}
+
+/* --last is about the time before the question, however long the copies take. */
+START_TEST(test_slow_copies)
+{
+	struct take_result result;
+	int fd;
+
+	copies = 1;
+	before_open = write_now;
+	fd = take_all(2, LAST, &result);
+	ck_assert_uint_eq(result.records, 2);
+	close(fd);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("take");
+	TCase *tc = tcase_create("take");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, test_slow_copies);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
