@@ -1047,7 +1047,8 @@ int perfpersist_interleave_info(struct perfpersist_interleave *i, size_t event,
 				struct perfpersist_info *ret);
 
 /* After the end: the time (CLOCK_MONOTONIC, ns) before which records of an event have been
- * overwritten; 0: none has been. */
+ * overwritten in its rings; 0: none has been. What rings of an earlier set held is not there, either
+ * (perfpersist_info.set is then above 1). */
 uint64_t perfpersist_interleave_begin(struct perfpersist_interleave *i, size_t event);
 
 /* A part of what was recorded: one event's records on one CPU. */

@@ -6,6 +6,7 @@
 
 #include "client/perfctl/decode/sources.h"
 #include "proto/clock.h"
+#include "proto/perf-file.h"
 #include "tests/unit/fake-server.h"
 #include "tests/unit/ring-writer.h"
 
@@ -50,6 +51,7 @@ int call_failed_as(int error, const char *fmt, ...)
 /* ── the daemon ─────────────────────────────────────────────────────────────────────────── */
 
 static struct writer rings[EVENTS];
+static uint64_t missed;
 static uint32_t copies;
 static void (*before_open)(uint64_t id); /* it answers an OPEN after this */
 
@@ -65,6 +67,7 @@ static struct pp_msg_event event_of(uint64_t id)
 		.sources = 1,
 		.set = rings[id - 1].header->set,
 		.sample_type = WRITER_SAMPLE_TYPE,
+		.missed = missed,
 	};
 
 	snprintf(m.name, sizeof(m.name), "e%u", (unsigned)id);
@@ -128,7 +131,7 @@ static void setup(void)
 		rings[i].header->event_id = i + 1;
 		rings[i].header->created_mono = 1;
 	}
-	copies = 0;
+	missed = copies = 0;
 	before_open = NULL;
 	*said = '\0';
 	server_start(&server, script);
@@ -141,6 +144,23 @@ static void teardown(void)
 	server_end(&server);
 	for (size_t i = 0; i < EVENTS; i++)
 		writer_done(&rings[i]);
+}
+
+/* How many records of a type a file has. */
+static unsigned count(int fd, uint32_t type)
+{
+	struct perf_file_header file;
+	struct perf_event_header h;
+	unsigned n = 0;
+
+	ck_assert_int_eq(pread(fd, &file, sizeof(file), 0), sizeof(file));
+	for (uint64_t at = 0; at < file.data.size; at += h.size) {
+		ck_assert_int_eq(pread(fd, &h, sizeof(h), (off_t)(file.data.offset + at)),
+				 sizeof(h));
+		ck_assert_uint_ge(h.size, sizeof(h));
+		n += h.type == type;
+	}
+	return n;
 }
 
 /* Takes the first n events; the caller closes the file. */
@@ -182,6 +202,64 @@ START_TEST(test_slow_copies)
 }
 END_TEST
 
+/* What earlier sets of rings held is not there: it is said, and what was missed is not lost here. */
+START_TEST(test_later_set)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	struct take_result result;
+	int fd;
+
+	missed = 7;
+	writer_write(&rings[0], 1, now, 4);
+	for (uint32_t set = 1; set <= 2; set++) {
+		rings[0].header->set = set;
+		fd = take_all(1, 0, &result);
+		ck_assert_uint_eq(result.missed, 7);
+		ck_assert_uint_eq(count(fd, PERF_RECORD_LOST_SAMPLES), set == 1);
+		close(fd);
+		ck_assert_ptr_null(strstr(said, "new buffers"));
+		fd = take_all(1, now - 1, &result);
+		ck_assert_uint_eq(count(fd, PERF_RECORD_LOST_SAMPLES), 0);
+		close(fd);
+		ck_assert_int_eq(!!strstr(said, "space/e1 has got new buffers"), set == 2);
+	}
+}
+END_TEST
+
+/* Nothing is said if the set is older than what is asked for, or if nothing tells how old it is. */
+START_TEST(test_old_enough)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	struct take_result result;
+
+	rings[0].header->set = rings[1].header->set = 2;
+	writer_write(&rings[0], 1, 1, 4);
+	close(take_all(2, now / 2, &result));
+	ck_assert_uint_eq(result.records, 0);
+	ck_assert_ptr_null(strstr(said, "new buffers"));
+}
+END_TEST
+
+/* A part of an event is not all that it has recorded. */
+START_TEST(test_window)
+{
+	for (uint64_t until = 0; until <= 10; until += 10) {
+		const struct take_window window = { .until = until };
+		struct chosen events = { calloc(1, sizeof(*events.events)), 1 };
+		int fd = memfd_create("perf.data", MFD_CLOEXEC);
+		struct take_result result;
+
+		missed = 7;
+		writer_write(&rings[0], 1, 10 + until, 4);
+		ck_assert_int_eq(perfpersist_open(p, "space", "e1", &events.events[0]), 0);
+		ck_assert_int_eq(take_opened(&call, p, &events, &window, fd, &result), 0);
+		ck_assert_uint_eq(result.records, 1);
+		ck_assert_uint_eq(count(fd, PERF_RECORD_LOST_SAMPLES), !until);
+		close(fd);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("take");
@@ -189,6 +267,9 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_slow_copies);
+	tcase_add_test(tc, test_later_set);
+	tcase_add_test(tc, test_old_enough);
+	tcase_add_test(tc, test_window);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

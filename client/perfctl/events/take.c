@@ -231,13 +231,15 @@ static bool missed_matters(const struct taking *t, size_t event,
 }
 
 /* Missed records have no time. They count as lost in the file only if it has all that was ever
- * recorded. */
-static bool has_all(const struct taking *t, size_t i)
+ * recorded: what earlier sets of rings held is not there, nor what is not in the window. */
+static bool has_all(const struct taking *t, size_t i, const struct perfpersist_info *info)
 {
 	const struct selection *s = &t->selection;
 
-	return !perfpersist_interleave_begin(t->records, i) && !s->since && !s->until && !s->cpus &&
-	       !s->event && !selection_has_ids(s);
+	if (t->windows && t->windows[i].until)
+		return false;
+	return info->set <= 1 && !perfpersist_interleave_begin(t->records, i) && !s->since &&
+	       !s->until && !s->cpus && !s->event && !selection_has_ids(s);
 }
 
 static int write_missed(struct taking *t, size_t i, const struct perfpersist_info *info)
@@ -252,7 +254,7 @@ static int write_missed(struct taking *t, size_t i, const struct perfpersist_inf
 		complain("%s/%s has missed %s%" PRIu64 " record%s since it began", info->ns,
 			 info->name, at_least ? "at least " : "", info->missed,
 			 info->missed == 1 ? "" : "s");
-	if (!has_all(t, i))
+	if (!has_all(t, i, info))
 		return 0;
 	return perfpersist_perfdata_lost(t->data, t->numbers[i], UINT32_MAX, t->result.last,
 					 info->missed);
@@ -301,7 +303,7 @@ static uint64_t earliest(const struct taking *t, size_t i)
 		if (perfpersist_interleave_history(t->records, i, ring, &h) >= 0)
 			from = MIN(from, h.from);
 	}
-	return MAX(from, t->selection.since);
+	return from;
 }
 
 /* From when on each CPU's records are complete; what was missed, unless write_missed() has said it. */
@@ -309,7 +311,8 @@ static int write_history(struct taking *t, size_t i, const struct perfpersist_in
 {
 	const struct selection *s = &t->selection;
 	size_t n = perfpersist_event_rings(t->chosen.events[i]);
-	bool missed = !has_all(t, i) && missed_since(t, i, info, earliest(t, i));
+	bool missed =
+		!has_all(t, i, info) && missed_since(t, i, info, MAX(earliest(t, i), s->since));
 	int r = 0;
 
 	for (size_t ring = 0; r >= 0 && ring < n; ring++) {
@@ -327,15 +330,22 @@ static int write_history(struct taking *t, size_t i, const struct perfpersist_in
 
 static void tell_begin(const struct taking *t, size_t i, const struct perfpersist_info *info)
 {
-	uint64_t begin = perfpersist_interleave_begin(t->records, i);
+	uint64_t begin = perfpersist_interleave_begin(t->records, i), since = t->selection.since;
+	uint64_t first = earliest(t, i);
+	double asked = (double)(t->began - MIN(since, t->began)) / 1e9;
 
-	if (!t->selection.since || begin <= t->selection.since)
+	if (!since)
 		return;
-	complain(
-		"%s/%s reaches back %.1f s only, not %.1f s; a larger buffer (`perfctl change -m`) "
-		"holds more",
-		info->ns, info->name, (double)(t->began - MIN(begin, t->began)) / 1e9,
-		(double)(t->began - MIN(t->selection.since, t->began)) / 1e9);
+	if (begin > since)
+		complain("%s/%s reaches back %.1f s only, not %.1f s; a larger buffer (`perfctl "
+			 "change -m`) holds more",
+			 info->ns, info->name, (double)(t->began - MIN(begin, t->began)) / 1e9,
+			 asked);
+	/* When a later set of rings began to record is not known: not after its first record. */
+	else if (info->set > 1 && first > since && first < t->began)
+		complain("%s/%s has got new buffers since it began; they are known to reach back "
+			 "%.1f s only, not %.1f s",
+			 info->ns, info->name, (double)(t->began - first) / 1e9, asked);
 }
 
 static int write_end(struct taking *t)
