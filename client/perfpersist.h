@@ -693,7 +693,9 @@ void perfpersist_checkpoint_free(struct perfpersist_checkpoint *one);
 struct perfpersist_checkpoint_stat {
 	size_t sz;
 	uint64_t written; /* bytes; 0: nothing was new, and the file not either */
-	uint64_t skipped; /* bytes that max_bytes left out; these are older than what was written */
+	/* bytes that max_bytes left out: these are older than what was written, or of a ring of which
+	 * not one record was, and which may be written by the next call */
+	uint64_t skipped;
 };
 
 /*

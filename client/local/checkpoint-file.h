@@ -49,9 +49,11 @@ struct checkpoint_ring {
 struct checkpoint_slot {
 	uint64_t checksum; /* of the slot behind this word */
 	uint64_t sequence; /* of the checkpoint; from 1; 0: there was none yet */
-	uint64_t mono;	   /* CLOCK_MONOTONIC and CLOCK_REALTIME, ns */
+	/* CLOCK_MONOTONIC and CLOCK_REALTIME, ns: what was recorded by then has been written, but for
+	 * what the limit left out for good */
+	uint64_t mono;
 	uint64_t real;
-	uint64_t skipped; /* bytes since the file was made */
+	uint64_t skipped; /* bytes since the file was made, with those that wait for the next one */
 	struct checkpoint_ring rings[];
 };
 

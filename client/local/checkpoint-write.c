@@ -16,11 +16,23 @@
 
 /* ── the file ───────────────────────────────────────────────────────────────────────────── */
 
+/* Knows of each ring what the slot says of all. */
+static void begin_at_slot(struct checkpoint_writer *w)
+{
+	for (size_t i = 0; i < w->layout.n; i++)
+		w->complete[i] = w->slot->mono;
+}
+
 static int allocate(struct checkpoint_writer *w)
 {
 	w->slot = calloc(1, w->layout.slot_size);
 	w->next = calloc(1, w->layout.slot_size);
-	return w->slot && w->next ? 0 : -ENOMEM;
+	w->complete = calloc(w->layout.n + 1, sizeof(*w->complete));
+	if (!w->slot || !w->next || !w->complete)
+		return -ENOMEM;
+	w->slot->mono = w->event->header.created_mono;
+	begin_at_slot(w);
+	return 0;
 }
 
 int checkpoint_writer_init(struct checkpoint_writer *w, struct perfpersist_event *e)
@@ -36,6 +48,7 @@ void checkpoint_writer_done(struct checkpoint_writer *w)
 {
 	free(w->slot);
 	free(w->next);
+	free(w->complete);
 	checkpoint_layout_done(&w->layout);
 	perfpersist_event_free(w->event);
 	w->fd = close_fd(w->fd);
@@ -75,6 +88,7 @@ int checkpoint_writer_resume(struct checkpoint_writer *w, int fd)
 		return r == -ENOENT ? 0 : r;
 	free(w->slot);
 	w->slot = slot;
+	begin_at_slot(w);
 	w->which = !r;
 	w->fd = fd;
 	return 1;
@@ -86,6 +100,13 @@ int checkpoint_writer_resume(struct checkpoint_writer *w, int fd)
 struct buffer {
 	uint8_t *data;
 	size_t size, touched;
+};
+
+/* Bytes of a checkpoint. */
+struct sums {
+	uint64_t written;
+	uint64_t skipped; /* older than what was written of their ring */
+	uint64_t waiting; /* there was not even room for their ring's newest record */
 };
 
 struct round {
@@ -163,8 +184,9 @@ static void advance(struct round *o, const struct pp_ring_live *live)
 	o->at->held = MIN(held, o->copy.header.data_size);
 }
 
-/* Writes the newest `max` bytes of what is new in a ring, and adds up what it left out. */
-static int write_ring(struct round *o, uint64_t max, uint64_t *written, uint64_t *skipped)
+/* Writes the newest `max` bytes of what is new in a ring, and adds up what it left out. 1; 0: what is
+ * new waits for the next checkpoint. */
+static int write_ring(struct round *o, uint64_t max, struct sums *sums)
 {
 	uint64_t fresh, size = o->ring->header.data_size;
 	struct pp_ring_live live;
@@ -172,7 +194,7 @@ static int write_ring(struct round *o, uint64_t max, uint64_t *written, uint64_t
 
 	pp_ring_read_live(load, o->ring, &live);
 	if (live.head == o->at->live.head)
-		return 0;
+		return 1;
 	o->copy = (struct snapshot_ring){
 		.header = o->ring->header,
 		.catalog = &o->w->event->catalog,
@@ -183,16 +205,16 @@ static int write_ring(struct round *o, uint64_t max, uint64_t *written, uint64_t
 	o->buffer->touched = o->copy.touched;
 	fresh = MIN(o->at->live.head - o->copy.head, size);
 	measure(o, &live);
-	if (o->whole == 0) /* these are for the next checkpoint */
+	if (max < fresh)
+		*(o->whole ? &sums->skipped : &sums->waiting) += fresh - o->whole;
+	if (o->whole == 0)
 		return 0;
 	r = write_records(o);
 	if (r < 0)
 		return r;
-	if (max < fresh)
-		*skipped += fresh - o->whole;
-	*written += o->whole;
+	sums->written += o->whole;
 	advance(o, &live);
-	return 0;
+	return 1;
 }
 
 /* ── all of them ────────────────────────────────────────────────────────────────────────── */
@@ -228,15 +250,18 @@ static int get_buffer(const struct checkpoint_layout *l, struct buffer *ret)
 	return ret->data ? 0 : -ENOMEM;
 }
 
-/* Rings get equal parts of the limit; what one does not need is for those behind it. */
-static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t *written)
+/* Rings get equal parts of the limit, but rather one record of some than nothing of each; what one does
+ * not need is for those behind it. Each checkpoint begins with another ring, so that all get their turn. */
+static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t now,
+		       struct sums *sums)
 {
 	struct buffer buffer;
 	int r = get_buffer(&w->layout, &buffer);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; r >= 0 && i < w->layout.n; i++) {
+	for (size_t k = 0; r >= 0 && k < w->layout.n; k++) {
+		size_t i = (w->slot->sequence + k) % w->layout.n;
 		struct round o = {
 			.w = w,
 			.buffer = &buffer,
@@ -244,36 +269,58 @@ static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t
 			.ring = &w->event->rings[i],
 			.at = &w->next->rings[i],
 		};
-		uint64_t left = max_bytes - MIN(*written, max_bytes);
+		uint64_t left = max_bytes - MIN(sums->written, max_bytes);
 
-		r = write_ring(&o, left / (w->layout.n - i), written, &w->next->skipped);
+		r = write_ring(&o,
+			       MAX(left / (w->layout.n - k), MIN(left, o.ring->header.spill_size)),
+			       sums);
+		if (r > 0)
+			w->complete[i] = now;
 	}
 	client_memory_put(buffer.data, buffer.size);
 	return r;
 }
 
+/* Readers take a checkpoint as complete until its time. */
+static void note(struct checkpoint_writer *w, uint64_t now, uint64_t now_real,
+		 const struct sums *sums)
+{
+	struct checkpoint_slot *next = w->next;
+
+	next->mono = now;
+	for (size_t i = 0; i < w->layout.n; i++)
+		next->mono = MIN(next->mono, w->complete[i]);
+	next->real = now_real - (now - next->mono);
+	next->skipped = w->slot->skipped - w->waiting + sums->skipped + sums->waiting;
+}
+
 int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 			    struct perfpersist_checkpoint_stat *ret)
 {
-	uint64_t written = 0, skipped = w->slot->skipped;
+	/* Before any of the rings is copied. */
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), real = pp_clock_real(now);
+	struct sums sums = { .written = 0 };
 	bool is_new = !w->slot->sequence;
 	int r;
 
 	memcpy(w->next, w->slot, w->layout.slot_size);
-	/* Readers take it as complete until then: it is before any of the rings is copied. */
-	w->next->mono = pp_clock_ns(CLOCK_MONOTONIC);
-	w->next->real = pp_clock_real(w->next->mono);
-	r = write_rings(w, max_bytes, &written);
-	if (r >= 0 && written && fdatasync(w->fd) < 0)
+	r = write_rings(w, max_bytes, now, &sums);
+	if (r >= 0 && sums.written && fdatasync(w->fd) < 0)
 		r = -errno;
 	/* A new file without a record says that there was none. */
-	if (r >= 0 && (written || is_new))
+	if (r >= 0 && (sums.written || is_new)) {
+		note(w, now, real, &sums);
 		r = write_slot(w);
-	if (r < 0)
+		if (r >= 0)
+			w->waiting = sums.waiting;
+	}
+	if (r < 0) {
+		begin_at_slot(w);
 		return r;
+	}
 	if (ret) {
-		ret->written = written || is_new ? written + w->layout.slot_size : 0;
-		ret->skipped = w->slot->skipped - skipped;
+		ret->written = sums.written || is_new ? sums.written + w->layout.slot_size : 0;
+		ret->skipped = sums.skipped + sums.waiting;
 	}
 	return 0;
 }

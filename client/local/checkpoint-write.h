@@ -10,7 +10,9 @@ struct checkpoint_writer {
 	struct checkpoint_layout layout;
 	struct checkpoint_slot *slot; /* as it is on the disk; the next checkpoint begins with it */
 	struct checkpoint_slot *next;
-	unsigned which; /* the slot that is written next */
+	unsigned which;	    /* the slot that is written next */
+	uint64_t *complete; /* of each ring: CLOCK_MONOTONIC, ns, until when nothing of it waits */
+	uint64_t waiting;   /* bytes of slot->skipped that the next checkpoint can still write */
 	int fd;
 };
 

@@ -335,6 +335,92 @@ START_TEST(test_limit)
 }
 END_TEST
 
+#define LARGE 8216U /* bytes of a record */
+
+static void record_large(struct writer *rings, uint32_t round)
+{
+	for (size_t i = 0; i < RINGS; i++)
+		writer_write(&rings[i], round, 1000 + round,
+			     LARGE - offsetof(struct writer_record, raw));
+}
+
+/* The first round of which a ring has no record in the file. */
+static uint32_t missing(const struct contents *c, size_t ring)
+{
+	return c->of_ring[ring] ? c->tids[ring ? c->of_ring[0] : 0] + 1 : 0;
+}
+
+/* There is room for the record of one ring: each gets its turn. Until then the time of the checkpoint is
+ * before what waits, which counts as skipped. */
+START_TEST(test_turns)
+{
+	struct writer rings[RINGS] = { writer_new(0, 32768, 8704), writer_new(1, 32768, 8704) };
+	struct perfpersist_event *e = writer_open(rings, RINGS);
+	uint64_t times[10], recorded_bytes = 0, written = 0;
+	struct perfpersist_checkpoint_stat stat = {};
+	struct checkpoint_writer one;
+	struct perfpersist_info info;
+	struct contents found;
+
+	ck_assert_int_eq(checkpoint_writer_init(&one, e), 0);
+	ck_assert_int_eq(checkpoint_writer_begin(&one, new_file()), 0);
+	for (uint32_t round = 0; round < ARRAY_SIZE(times); round++) {
+		times[round] = pp_clock_ns(CLOCK_MONOTONIC);
+		record_large(rings, round);
+		recorded_bytes += RINGS * LARGE;
+		ck_assert_int_eq(checkpoint_writer_write(&one, LARGE + 800, &stat), 0);
+		ck_assert_uint_eq(stat.written, LARGE + one.layout.slot_size);
+		written += LARGE;
+		ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
+		ck_assert_uint_eq(info.skipped, recorded_bytes - written);
+		for (size_t i = 0; i < RINGS; i++) {
+			uint32_t m = missing(&found, i);
+
+			ck_assert_uint_ge(m, round);
+			ck_assert(m > round || info.saved_mono <= times[m]);
+		}
+	}
+	ck_assert_int_eq(checkpoint_writer_write(&one, UINT64_MAX, &stat), 0);
+	ck_assert_uint_eq(stat.skipped, 0);
+	written += stat.written - one.layout.slot_size;
+	ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
+	ck_assert_uint_eq(info.skipped, recorded_bytes - written);
+	ck_assert_uint_gt(info.saved_mono, times[ARRAY_SIZE(times) - 1]);
+	checkpoint_writer_done(&one);
+	perfpersist_event_free(e);
+	for (size_t i = 0; i < RINGS; i++)
+		writer_done(&rings[i]);
+}
+END_TEST
+
+/* A ring whose equal part has no room for its record, beside one that uses up its part each time. */
+START_TEST(test_large_beside_small)
+{
+	struct writer rings[RINGS] = { writer_new(0, 32768, 8704), writer_new(1, 32768, 8704) };
+	struct perfpersist_event *e = writer_open(rings, RINGS);
+	struct checkpoint_writer one;
+	struct perfpersist_info info;
+	struct contents found;
+
+	ck_assert_int_eq(checkpoint_writer_init(&one, e), 0);
+	ck_assert_int_eq(checkpoint_writer_begin(&one, new_file()), 0);
+	for (uint32_t round = 0; round < 10; round++) {
+		writer_write(&rings[0], round, 1000 + round,
+			     LARGE - offsetof(struct writer_record, raw));
+		for (unsigned i = 0; i < 400; i++)
+			writer_write(&rings[1], round, 1000 + round, 12);
+		ck_assert_int_eq(checkpoint_writer_write(&one, 12000, NULL), 0);
+		ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
+		ck_assert_uint_ge(missing(&found, 0), round);
+		ck_assert_uint_eq(missing(&found, 1), round + 1);
+	}
+	checkpoint_writer_done(&one);
+	perfpersist_event_free(e);
+	for (size_t i = 0; i < RINGS; i++)
+		writer_done(&rings[i]);
+}
+END_TEST
+
 START_TEST(test_facts)
 {
 	struct perfpersist_info info, now = { .sz = sizeof(now) };
@@ -825,6 +911,8 @@ int main(void)
 	tcase_add_test(tc, test_power_fails);
 	tcase_add_test(tc, test_nothing_new);
 	tcase_add_test(tc, test_limit);
+	tcase_add_test(tc, test_turns);
+	tcase_add_test(tc, test_large_beside_small);
 	tcase_add_test(tc, test_facts);
 	tcase_add_test(tc, test_time);
 	tcase_add_test(tc, test_resume);
