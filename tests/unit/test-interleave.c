@@ -211,7 +211,8 @@ START_TEST(test_history)
 }
 END_TEST
 
-/* Copies end when the daemon began to make them; those in files may be of any time: with their last record. */
+/* Copies end when the daemon began to make them; those in files may be of any time: with their last record, as
+ * those of a paused event. */
 START_TEST(test_copies)
 {
 	struct perfpersist_history h = { .sz = sizeof(h) };
@@ -225,14 +226,15 @@ START_TEST(test_copies)
 	writer_write(&w[0][0], 1, 1600, 4);
 	e = writer_open(w[0], RINGS);
 	ck_assert(perfpersist_event_is_copy(e));
-	for (int known = 1; known >= 0; known--) {
+	for (int known = 2; known >= 0; known--) {
 		e->copied = known ? 1650 : 0;
+		e->base.state = known == 2 ? PERFPERSIST_PAUSED : PERFPERSIST_RUNNING;
 		ck_assert_int_eq(perfpersist_interleave_new(&e, 1, &i), 0);
 		while (perfpersist_interleave_next(i, &s, &(size_t){ 0 }) == 1)
 			;
 		expect_history(i, 0, 1, 70);
 		ck_assert_int_eq(perfpersist_interleave_history(i, 0, 1, &h), 0);
-		ck_assert_uint_eq(h.to, known ? 1650 : 1600);
+		ck_assert_uint_eq(h.to, known == 1 ? 1650 : 1600);
 		perfpersist_interleave_free(i);
 	}
 	perfpersist_event_free(e);
