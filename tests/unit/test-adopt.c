@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Handing perf events over and taking events back, over real connections: at each moment one side owns them,
  * whoever leaves, dies or lies. */
-#include "tests/unit/broker-fixture.h"
+#include <fcntl.h>
+
+#include "daemon/broker/stop.h"
+#include "tests/unit/peer-costs.h"
 
 static struct broker b;
 static struct client root, member;
@@ -170,6 +173,30 @@ START_TEST(hung_up)
 	broker_settle(&b);
 	fake_wait(&b.engine, false);
 	broker_until(&b, b.engine.given_up == 2 && charged() == 0);
+}
+END_TEST
+
+/* Who has asked for too much meanwhile waits for his next turn, and gets what was made for him. */
+START_TEST(in_debt)
+{
+	struct pp_msg_create_request request = request_for("x", "cpu-clock");
+
+	b.config.makers = POLICY_ALL;
+	strcpy(request.ns, "own");
+	fake_wait(&b.engine, true);
+	client_send(&member, PP_OP_ADOPT, &request);
+	broker_settle(&b);
+	ck_assert(fair_queue_ask(b.peers.queue, turn_of(&b, MEMBER), 3600 * 1000000000ULL));
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&member), 0);
+	ck_assert_uint_eq(member.fds.n, 1);
+	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER)));
+	client_send(&member, PP_OP_PING, NULL);
+	broker_settle(&b);
+	ck_assert(!client_has_reply(&member));
+	client_end(&member);
+	broker_until(&b, b.engine.given_up == 1);
+	client_begin(&b, &member, MEMBER);
 }
 END_TEST
 
@@ -595,6 +622,7 @@ int main(void)
 	tcase_add_test(t, handed_over);
 	tcase_add_loop_test(t, given_up, 0, 3);
 	tcase_add_test(t, hung_up);
+	tcase_add_test(t, in_debt);
 	tcase_add_test(t, charged_to_the_end);
 	tcase_add_test(t, ended_by_another);
 	tcase_add_test(t, left_early);

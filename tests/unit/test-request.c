@@ -581,6 +581,7 @@ START_TEST(who_makes_us_wait_for_the_disk)
 	snprintf(request.ns, sizeof(request.ns), "own");
 	ck_assert_int_eq(client_call(&team, PP_OP_CREATE, &request), 0);
 	ck_assert(fair_queue_in_debt(turn_of(&b, MEMBER + 10)));
+	ck_assert(!fair_queue_is_silenced(turn_of(&b, MEMBER + 10)));
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	while (fair_queue_in_debt(turn_of(&b, MEMBER + 10)))
 		broker_settle(&b);

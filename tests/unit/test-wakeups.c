@@ -339,7 +339,7 @@ static void owe(uint64_t nsec)
 	fair_queue_owe(b.peers.queue, &peer->turn, nsec);
 }
 
-/* The broker does not wake a user in debt, which costs no other user. */
+/* The broker does not wake a user who is silenced, which costs no other user. */
 START_TEST(in_debt)
 {
 	int mine = begin_member(), other;
@@ -371,7 +371,7 @@ START_TEST(a_waker_that_costs)
 
 	costly_begin(&costly, &b, mine, EPOLLIN);
 	wakeups_wake(b.service.wakeups, 1);
-	ck_assert(peer_in_debt(b.peers.first));
+	ck_assert(peer_is_silenced(b.peers.first));
 	costly_end(&costly);
 	close(mine);
 	client_end(&member);

@@ -125,8 +125,8 @@ static uint64_t take(struct client *c, uint64_t *ret_lost)
 	}
 }
 
-/* A watcher in debt gets no notices, but their number afterwards. */
-START_TEST(in_debt)
+/* A watcher whose user is silenced gets no notices, but their number afterwards. */
+START_TEST(silenced)
 {
 	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
 	uint64_t told, lost, all = 0;
@@ -136,7 +136,7 @@ START_TEST(in_debt)
 	fair_queue_owe(b.peers.queue, turn, 20 * 1000000);
 	for (unsigned i = 0; i < 100; i++)
 		watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
-	if (fair_queue_in_debt(turn))
+	if (fair_queue_is_silenced(turn))
 		ck_assert(!client_has_reply(&team));
 	take(&watcher, &lost);
 	while (all < 100) {
@@ -145,6 +145,28 @@ START_TEST(in_debt)
 		all += told + lost;
 	}
 	ck_assert_uint_eq(all, 100);
+}
+END_TEST
+
+/* Who has asked for too much waits with further requests, and is told what it watches. */
+START_TEST(in_debt_for_requests)
+{
+	struct fair_queue_member *turn = turn_of(&b, MEMBER + 10);
+
+	ck_assert_int_eq(watch(&team, ""), 0);
+	ck_assert(fair_queue_ask(b.peers.queue, turn, 3600 * 1000000000ULL));
+	ck_assert(!fair_queue_is_silenced(turn));
+	watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
+	ck_assert(client_has_reply(&team));
+	expect(&team, PP_NOTICE_CPU_OFFLINE, "", "");
+	/* What the calls cost is owed beside it, and silences for as long. */
+	ck_assert(fair_queue_owe(b.peers.queue, turn, 1000000));
+	ck_assert(fair_queue_is_silenced(turn));
+	watchers_tell_cpu(&b.watchers, PP_NOTICE_CPU_OFFLINE, 3);
+	ck_assert(!client_has_reply(&team));
+	broker_until(&b, client_has_reply(&team));
+	ck_assert(!fair_queue_is_silenced(turn));
+	ck_assert(fair_queue_in_debt(turn));
 }
 END_TEST
 
@@ -265,7 +287,8 @@ int main(void)
 	tcase_add_test(t, what_happens_is_told);
 	tcase_add_test(t, what_may_be_read);
 	tcase_add_test(t, as_often_as_it_may);
-	tcase_add_test(t, in_debt);
+	tcase_add_test(t, silenced);
+	tcase_add_test(t, in_debt_for_requests);
 	tcase_add_test(t, as_much_as_it_may_cost);
 	tcase_add_test(t, as_much_as_may_be_asked);
 	tcase_add_test(t, requests_are_paid_for);

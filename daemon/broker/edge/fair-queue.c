@@ -12,6 +12,16 @@
 
 #define DEBT_MAX_USEC (60 * 1000 * 1000ULL)
 
+/* What leads to a debt, and what that takes away. */
+struct price {
+	uint64_t share, credit_nsec;
+	bool silences; /* sends, too: not only turns */
+};
+
+static const struct price of_calls = { FAIR_QUEUE_SHARE, FAIR_QUEUE_CREDIT_NSEC, true };
+static const struct price of_requests = { FAIR_QUEUE_ASK_SHARE, FAIR_QUEUE_ASK_CREDIT_NSEC, false };
+static const struct price of_delays = { FAIR_QUEUE_SHARE, FAIR_QUEUE_CREDIT_NSEC, false };
+
 /* Passing time pays a share of it back. */
 struct account {
 	uint64_t spent_nsec; /* at spent_usec */
@@ -27,7 +37,9 @@ struct fair_queue_user {
 	bool queued;
 	bool indebted;	     /* stays unqueued whatever waits, and is not freed */
 	uint64_t until_usec; /* CLOCK_MONOTONIC */
-	struct account calls, requests;
+	bool silenced;	     /* for a part of the debt */
+	uint64_t silenced_until_usec;
+	struct account calls, requests, delays;
 };
 
 /*
@@ -116,18 +128,18 @@ static int on_turn(sd_event_source *s _unused_, int fd _unused_, uint32_t revent
 /* ── debts ──────────────────────────────────────────────────────────────────────────────── */
 
 /* Whether something of it is not paid back yet. */
-static bool is_open(const struct account *account, uint64_t share)
+static bool is_open(const struct account *account, const struct price *price)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000;
 
-	return account->spent_nsec > (now - account->spent_usec) * 1000 / share;
+	return account->spent_nsec > (now - account->spent_usec) * 1000 / price->share;
 }
 
 /* Who connects anew must not begin anew. */
 static bool is_forgotten(const struct fair_queue_user *user)
 {
-	return user->members == 0 && !user->indebted && !is_open(&user->calls, FAIR_QUEUE_SHARE) &&
-	       !is_open(&user->requests, FAIR_QUEUE_ASK_SHARE);
+	return user->members == 0 && !user->indebted && !is_open(&user->calls, &of_calls) &&
+	       !is_open(&user->requests, &of_requests) && !is_open(&user->delays, &of_delays);
 }
 
 static void free_user(struct fair_queue *t, struct fair_queue_user *user)
@@ -146,7 +158,8 @@ static void arm(struct fair_queue *t)
 
 	for (struct fair_queue_user *user = t->users; user; user = user->next)
 		if (user->indebted)
-			first = MIN(first, user->until_usec);
+			first = MIN(first,
+				    user->silenced ? user->silenced_until_usec : user->until_usec);
 	if (first == UINT64_MAX) {
 		sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
 		return;
@@ -163,6 +176,7 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 
 	for (user = t->users; user; user = next) {
 		next = user->next;
+		user->silenced &= user->silenced_until_usec > now;
 		if (!user->indebted || user->until_usec > now)
 			continue;
 		user->indebted = false;
@@ -176,16 +190,28 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 	return 0;
 }
 
-static bool owe(struct fair_queue *t, struct fair_queue_user *user, uint64_t nsec, uint64_t share)
+/* Returns whether it begins. */
+static bool prolong(bool *lasts, uint64_t *until_usec, uint64_t usec)
 {
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000, until;
-	bool begins = !user->indebted;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000;
+	bool begins = !*lasts;
+
+	*until_usec = MIN((begins ? now : MAX(now, *until_usec)) + usec, now + DEBT_MAX_USEC);
+	*lasts = true;
+	return begins;
+}
+
+static bool owe(struct fair_queue *t, struct fair_queue_user *user, const struct price *price,
+		uint64_t nsec)
+{
+	uint64_t usec = nsec / 1000 * price->share;
+	bool begins;
 
 	if (user->uid == 0)
 		return false;
-	until = (begins ? now : MAX(now, user->until_usec)) + nsec / 1000 * share;
-	user->until_usec = MIN(until, now + DEBT_MAX_USEC);
-	user->indebted = true;
+	/* In this order: the debt ends no earlier than the silence. */
+	begins = price->silences && prolong(&user->silenced, &user->silenced_until_usec, usec);
+	begins |= prolong(&user->indebted, &user->until_usec, usec);
 	if (user->queued)
 		remove_user(t, user);
 	arm(t);
@@ -193,37 +219,45 @@ static bool owe(struct fair_queue *t, struct fair_queue_user *user, uint64_t nse
 }
 
 static bool spend(struct fair_queue *t, struct fair_queue_user *user, struct account *account,
-		  uint64_t nsec, uint64_t share, uint64_t credit)
+		  const struct price *price, uint64_t nsec)
 {
 	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC) / 1000,
-		 back = (now - account->spent_usec) * 1000 / share;
+		 back = (now - account->spent_usec) * 1000 / price->share;
 	uint64_t spent = account->spent_nsec - MIN(account->spent_nsec, back) + nsec;
 
 	account->spent_usec = now;
-	account->spent_nsec = spent < credit ? spent : 0;
-	return spent >= credit && owe(t, user, spent, share);
+	account->spent_nsec = spent < price->credit_nsec ? spent : 0;
+	return spent >= price->credit_nsec && owe(t, user, price, spent);
 }
 
 bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	return owe(t, turn->user, nsec, FAIR_QUEUE_SHARE);
+	return owe(t, turn->user, &of_calls, nsec);
 }
 
 bool fair_queue_spend(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	return spend(t, turn->user, &turn->user->calls, nsec, FAIR_QUEUE_SHARE,
-		     FAIR_QUEUE_CREDIT_NSEC);
+	return spend(t, turn->user, &turn->user->calls, &of_calls, nsec);
 }
 
 bool fair_queue_ask(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
 {
-	return spend(t, turn->user, &turn->user->requests, nsec, FAIR_QUEUE_ASK_SHARE,
-		     FAIR_QUEUE_ASK_CREDIT_NSEC);
+	return spend(t, turn->user, &turn->user->requests, &of_requests, nsec);
+}
+
+bool fair_queue_delay(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec)
+{
+	return spend(t, turn->user, &turn->user->delays, &of_delays, nsec);
 }
 
 bool fair_queue_in_debt(const struct fair_queue_member *turn)
 {
 	return turn->user->indebted;
+}
+
+bool fair_queue_is_silenced(const struct fair_queue_member *turn)
+{
+	return turn->user->silenced;
 }
 
 /* ── who takes turns ────────────────────────────────────────────────────────────────────── */

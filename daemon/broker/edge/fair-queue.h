@@ -2,7 +2,8 @@
 /*
  * A fair queue: members have work, and users take turns. A member waits for at most one piece of
  * work of each other user, however much that user has waiting. A user whose work is costly is in
- * debt for a while and gets no turn.
+ * debt for a while and gets no turn. If it is the calls that are costly, which answer its work, it is
+ * silenced as well: nothing is sent to it.
  */
 #pragma once
 
@@ -23,7 +24,7 @@ struct fair_queue_member {
 struct fair_queue_hooks {
 	/* The member's turn. May call fair_queue_ready again, and fair_queue_leave. */
 	void (*take)(struct fair_queue_member *turn);
-	/* A user is no longer in debt. */
+	/* A user is no longer in debt, or no longer silenced. */
 	void (*relieved)(void *userdata);
 	void *userdata;
 };
@@ -41,9 +42,9 @@ void fair_queue_leave(struct fair_queue *t, struct fair_queue_member *turn);
 void fair_queue_ready(struct fair_queue *t, struct fair_queue_member *turn);
 
 /*
- * This member took so much of the daemon's time that nobody else could have. Its user is in debt
- * and gets no turn until FAIR_QUEUE_SHARE times as long has passed, a minute at most. The debt
- * outlives the member. Returns whether this began the debt. Root is never in debt.
+ * A call on this member took so much of the daemon's time that nobody else could have. Its user is in
+ * debt and silenced until FAIR_QUEUE_SHARE times as long has passed, a minute at most. The debt
+ * outlives the member. Returns whether this began the debt, or the silence. Root is never in debt.
  */
 #define FAIR_QUEUE_SHARE 32
 bool fair_queue_owe(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec);
@@ -58,9 +59,14 @@ bool fair_queue_spend(struct fair_queue *t, struct fair_queue_member *turn, uint
 /*
  * The same for requests, which are what the daemon is there for: nothing is owed below 1 in
  * FAIR_QUEUE_ASK_SHARE of the time, and so many times an excess of FAIR_QUEUE_ASK_CREDIT_NSEC is waited.
+ * A debt of these takes turns only: what has been asked for before is answered, and that costs little.
  */
 #define FAIR_QUEUE_ASK_SHARE 8
 #define FAIR_QUEUE_ASK_CREDIT_NSEC (50 * 1000 * 1000ULL)
 bool fair_queue_ask(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec);
 
+/* Likewise turns only: a request made everybody wait for a disk. Shares and credit are those of calls. */
+bool fair_queue_delay(struct fair_queue *t, struct fair_queue_member *turn, uint64_t nsec);
+
 bool fair_queue_in_debt(const struct fair_queue_member *turn);
+bool fair_queue_is_silenced(const struct fair_queue_member *turn);

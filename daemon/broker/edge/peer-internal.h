@@ -26,7 +26,7 @@ struct peer {
 	struct packet *deferred;       /* a request that waits for room for its descriptors */
 	size_t passed;		       /* descriptors sent since its socket was last seen empty */
 	bool unasked;		       /* the packet being sent is a notification or was queued */
-	bool silenced;		       /* a notification was dropped because its user is in debt */
+	bool dropped;		       /* a notification was, because its user is silenced */
 	struct fair_queue_member turn; /* waits while there is a packet to receive or to retry */
 	struct peer_claim *claims;
 	size_t n_claims;

@@ -66,14 +66,14 @@ static void enqueue(struct peer *p, const void *bytes, size_t size)
 
 void peer_speak_again(struct peer *p)
 {
-	p->silenced = false;
+	p->dropped = false;
 	if (p->peers->drained)
 		p->peers->drained(p->peers->userdata, p);
 }
 
 void peer_flush(struct peer *p)
 {
-	while (p->first && !p->dead && !fair_queue_in_debt(&p->turn)) {
+	while (p->first && !p->dead && !peer_is_silenced(p)) {
 		struct packet *packet = p->first;
 		int r;
 
@@ -98,9 +98,9 @@ void peer_flush(struct peer *p)
 
 bool peer_is_backlogged(struct peer *peer)
 {
-	if (peer_in_debt(peer))
-		peer->silenced = true;
-	return peer->first || peer->dead || peer->silenced;
+	if (peer_is_silenced(peer))
+		peer->dropped = true;
+	return peer->first || peer->dead || peer->dropped;
 }
 
 /* ── descriptors ────────────────────────────────────────────────────────────────────────── */
@@ -161,7 +161,7 @@ static int send_packet(struct peer *p, size_t size, const int *fds, size_t n_fds
 
 	if (p->dead)
 		return 0;
-	if (!p->first && !fair_queue_in_debt(&p->turn))
+	if (!p->first && !peer_is_silenced(p))
 		r = n_fds ? send_with_fds(p, bytes, size, fds, n_fds)
 			  : send_now(p, bytes, size, NULL, 0);
 	if (r == -EAGAIN && n_fds == 0) {

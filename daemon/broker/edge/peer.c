@@ -85,9 +85,9 @@ static void ask(struct peer *p, uint64_t since)
 		tell_debt(p, "the last of costly requests", cost);
 }
 
-bool peer_in_debt(const struct peer *peer)
+bool peer_is_silenced(const struct peer *peer)
 {
-	return fair_queue_in_debt(&peer->turn);
+	return fair_queue_is_silenced(&peer->turn);
 }
 
 void peers_close(const struct peers *peers, int fd)
@@ -142,7 +142,7 @@ void peer_update_interest(struct peer *p)
 	uint32_t events = 0;
 
 	if (p->first && !p->dead)
-		events = fair_queue_in_debt(&p->turn) ? 0 : EPOLLOUT; /* see on_relieved */
+		events = peer_is_silenced(p) ? 0 : EPOLLOUT; /* see on_relieved */
 	else if (p->deferred || p->dead)
 		/* The socket may be writable with too much in flight: edge-triggered, each packet
 		 * that the peer reads wakes us. */
@@ -328,7 +328,7 @@ void peer_claim_owe(struct peer_claim *claim, uint64_t nsec)
 
 	if (!queue || fair_queue_join(queue, &turn, claim->uid) < 0)
 		return;
-	fair_queue_spend(queue, &turn, MIN(nsec, WAITED_MAX));
+	fair_queue_delay(queue, &turn, MIN(nsec, WAITED_MAX));
 	fair_queue_leave(queue, &turn);
 }
 
@@ -381,7 +381,7 @@ static void tell_away(struct peers *peers, int fd)
 		;
 }
 
-/* Turning a client away is charged like any reply. A user in debt gets no message. */
+/* Turning a client away is charged like any reply. A user who is silenced gets no message. */
 static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 {
 	struct peer p = { .peers = peers, .credentials = *c };
@@ -389,7 +389,7 @@ static void turn_away(struct peers *peers, int fd, const struct credentials *c)
 
 	if (fair_queue_join(peers->queue, &p.turn, c->uid) < 0)
 		return;
-	if (!fair_queue_in_debt(&p.turn)) {
+	if (!peer_is_silenced(&p)) {
 		tell_away(peers, fd);
 		peer_owe(&p, began);
 	}
@@ -438,14 +438,14 @@ fail:
 	return r;
 }
 
-/* Sends the packets that were held back during the debt. */
+/* Sends the packets that were held back. */
 static void on_relieved(void *userdata)
 {
 	struct peers *peers = userdata;
 
 	for (struct peer *p = peers->first; p; p = p->next) {
 		peer_update_interest(p);
-		if (p->silenced && !peer_in_debt(p))
+		if (p->dropped && !peer_is_silenced(p))
 			peer_speak_again(p);
 	}
 	if (peers->relieved)

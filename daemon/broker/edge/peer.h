@@ -9,7 +9,8 @@
  *
  * The peer decides how long a system call on its socket takes: if the socket is in a million epoll
  * sets, our call wakes them all. The broker measures that time, and the user waits for its next
- * turn. So it does after requests that took much of the broker's time.
+ * turn, and for what we send it. After requests that took much of the broker's time it waits for its
+ * next turn only: what was begun for it is answered, and its watchers are told.
  *
  * The peer does not decide how long a close takes us: files that it sends are not let in, or a
  * short-lived thread closes them (daemon/dispose.h).
@@ -42,7 +43,7 @@ struct peers {
 	/* This peer may be notified again: peer_is_backlogged() was true and no longer is. May be
 	 * NULL. */
 	void (*drained)(void *userdata, struct peer *peer);
-	/* A user is no longer in debt. May be NULL. */
+	/* A user is no longer silenced. May be NULL. */
 	void (*relieved)(void *userdata);
 	void *userdata;
 	/* The time in ns by which a peer's calls are charged. NULL: the CPU time of this thread. */
@@ -120,17 +121,17 @@ void peer_defer(struct peer *peer);
  */
 void peer_notify(struct peer *peer, const struct pp_header *request, const void *body);
 
-/* Whether the peer must not be notified: a packet waits for room in its socket, its user is in
- * debt, or it is on its way out. peers.drained tells when that ends. */
+/* Whether the peer must not be notified: a packet waits for room in its socket, its user is
+ * silenced, or it is on its way out. peers.drained tells when that ends. */
 bool peer_is_backlogged(struct peer *peer);
 
 /*
  * For other unsolicited work: take the start with peer_clock(), and charge the time afterwards. No
- * work is done for a user in debt; peers.relieved tells when the debt ends.
+ * work is done for a user who is silenced; peers.relieved tells when that ends.
  */
 uint64_t peer_clock(const struct peer *peer);
 void peer_spend(struct peer *peer, uint64_t since);
-bool peer_in_debt(const struct peer *peer);
+bool peer_is_silenced(const struct peer *peer);
 
 /* The peer's first guest, which leads to the others. */
 const struct peer_guest *peer_guests(const struct peer *peer);
@@ -139,8 +140,7 @@ const struct peer_guest *peer_guests(const struct peer *peer);
 void peer_claim_begin(struct peer *peer, struct peer_claim *claim);
 void peer_claim_end(struct peer_claim *claim);
 /* Charges the time of a request during which nobody else was served, also if the peer is gone. The
- * charge is a tenth of a second at most, since others can slow down a disk. Call this after the
- * reply: a user in debt is sent nothing. */
+ * charge is a tenth of a second at most, since others can slow down a disk. */
 void peer_claim_owe(struct peer_claim *claim, uint64_t nsec);
 
 void peer_attach(struct peer *peer, struct peer_guest *guest);

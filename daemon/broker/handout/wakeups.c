@@ -29,7 +29,7 @@ struct waker {
 	struct target *target;
 	struct waker *next, **link; /* of the target */
 	int fd;
-	bool late; /* to be woken when its user is no longer in debt */
+	bool late; /* to be woken when its user is no longer silenced */
 };
 
 /* An event with waiting readers. */
@@ -167,7 +167,7 @@ static void signal_one(struct wakeups *w, struct waker *waker)
 
 	if (w->payer && peer_credentials(w->payer)->uid != peer_credentials(peer)->uid)
 		flush(w);
-	waker->late = peer_in_debt(peer);
+	waker->late = peer_is_silenced(peer);
 	w->late |= waker->late;
 	if (waker->late)
 		return;

@@ -34,7 +34,7 @@ int wakeups_add(struct wakeups *w, struct peer *peer, uint64_t event_id, int *re
 		struct peer_guest **ret_guest);
 void wakeups_take_back(struct peer_guest *guest);
 
-/* Users are no longer in debt: wakes the readers that were skipped meanwhile. As peers.relieved. */
+/* Users are no longer silenced: wakes the readers that were skipped meanwhile. As peers.relieved. */
 void wakeups_relieved(struct wakeups *w);
 
 /* As if a program had sent the id. */
