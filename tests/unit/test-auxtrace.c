@@ -424,6 +424,23 @@ END_TEST
 
 /* ── refusals ───────────────────────────────────────────────────────────────────────────── */
 
+/* A request has one answer, whatever is wrong with it. */
+START_TEST(refused_once)
+{
+	struct pp_msg_auxtrace_request request = {
+		.which = client_name("a", "none"),
+		.reserved = 1,
+	};
+
+	begin(1);
+	ck_assert_int_eq(client_call(&root, PP_OP_AUXTRACE, &request), -EINVAL);
+	broker_settle(&b);
+	ck_assert(!client_has_reply(&root));
+	request.reserved = 0;
+	ck_assert_int_eq(client_call(&root, PP_OP_AUXTRACE, &request), -ENOENT);
+}
+END_TEST
+
 /* perf_event_open(2) has the errors that the broker has for an event that is gone, or no engine. */
 START_TEST(engine_refuses)
 {
@@ -778,6 +795,7 @@ int main(void)
 	tcase_add_test(t, others_trace);
 	tcase_add_loop_test(t, event_goes_during_an_order, 0, 2);
 	tcase_add_test(t, event_goes_with_the_engine);
+	tcase_add_test(t, refused_once);
 	tcase_add_test(t, engine_refuses);
 	tcase_add_test(t, engine_knows_better);
 	tcase_add_test(t, engine_stays_away);

@@ -86,9 +86,9 @@ static bool find_cpu(struct request *r, const struct event *e, uint32_t first,
 
 void request_auxtrace(struct request *r, const struct pp_msg_auxtrace_request *request)
 {
-	struct event *e = request_find(r, &request->which, PP_RIGHT_R);
 	struct pp_msg_auxtrace_reply reply;
 	struct asking_auxtrace *a;
+	struct event *e;
 
 	if (request->reserved) {
 		refuse(r, EINVAL,
@@ -96,6 +96,7 @@ void request_auxtrace(struct request *r, const struct pp_msg_auxtrace_request *r
 		       ") does not know; use a client of its version.");
 		return;
 	}
+	e = request_find(r, &request->which, PP_RIGHT_R);
 	if (!e || !request_is_made(r, e) || !find_cpu(r, e, request->first, &reply))
 		return;
 	if (request_has_opening(r) || request_has_asking(r)) {
