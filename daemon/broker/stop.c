@@ -15,16 +15,31 @@
 
 /* ── how it ends ────────────────────────────────────────────────────────────────────────── */
 
-static void tell_left(const struct registry *r)
+/* Without adoptions that were begun and not ended: they record nothing, and go with their peers. */
+static size_t count_left(const struct stop *s)
 {
-	char names[512] = "";
+	const struct registry *r = &s->lifecycle->registry;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_events; i++)
+		n += !lifecycle_is_waiting(s->lifecycle, r->by_name[i]);
+	return n;
+}
+
+static void tell_left(const struct stop *s, size_t left)
+{
+	const struct registry *r = &s->lifecycle->registry;
 	size_t used = 0, named = 0;
+	char names[512] = "";
 
-	while (named < r->n_events) {
-		const struct pp_spec *spec = &r->by_name[named]->truth.spec;
-		int n = snprintf(names + used, sizeof(names) - used, "%s%s/%s", named ? ", " : "",
-				 spec->ns, spec->name);
+	for (size_t i = 0; i < r->n_events; i++) {
+		const struct pp_spec *spec = &r->by_name[i]->truth.spec;
+		int n;
 
+		if (lifecycle_is_waiting(s->lifecycle, r->by_name[i]))
+			continue;
+		n = snprintf(names + used, sizeof(names) - used, "%s%s/%s", named ? ", " : "",
+			     spec->ns, spec->name);
 		if (n < 0 || used + n >= sizeof(names)) {
 			names[used] = '\0';
 			break;
@@ -34,20 +49,20 @@ static void tell_left(const struct registry *r)
 	}
 	log_warning("%zu event%s could not be ended, because the engine did not do it, and %s on "
 		    "recording: %s%s.",
-		    r->n_events, r->n_events == 1 ? "" : "s", r->n_events == 1 ? "goes" : "go",
-		    names, named < r->n_events ? ", and others" : "");
+		    left, left == 1 ? "" : "s", left == 1 ? "goes" : "go", names,
+		    named < left ? ", and others" : "");
 }
 
 static void end(struct stop *s)
 {
-	const struct registry *r = &s->lifecycle->registry;
+	size_t left = count_left(s);
 
 	s->timer = sd_event_source_disable_unref(s->timer);
 	if (!s->lifecycle->synced)
 		log_warning("No event could be ended, because there is no engine; all events go on "
 			    "recording.");
-	else if (r->n_events > 0)
-		tell_left(r);
+	else if (left > 0)
+		tell_left(s, left);
 	else
 		log_info("Ended all events: %zu.", s->deleted);
 	s->ended(s->userdata);
@@ -70,7 +85,7 @@ static void get_on(struct stop *s)
 		return;
 	s->told = now;
 	sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%" PRIu64 "\nSTATUS=Ending events, %zu left",
-		   (uint64_t)(PATIENCE_USEC + 2 * TELL_USEC), s->lifecycle->registry.n_events);
+		   (uint64_t)(PATIENCE_USEC + 2 * TELL_USEC), count_left(s));
 }
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */

@@ -297,6 +297,51 @@ START_TEST(left_at_last)
 }
 END_TEST
 
+static bool has_stopped;
+
+static void on_stopped(void *userdata _unused_)
+{
+	has_stopped = true;
+}
+
+/* Ends all events; *ret_log: what the log says. */
+static void stop(char *ret_log, size_t size)
+{
+	struct stop s = { .lifecycle = &b.lifecycle, .ended = on_stopped };
+	int log = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err = dup(STDERR_FILENO);
+	ssize_t n;
+
+	ck_assert_int_ge(log, 0);
+	ck_assert_int_ge(dup2(log, STDERR_FILENO), 0);
+	has_stopped = false;
+	ck_assert_int_eq(stop_begin(&s, b.loop), 0);
+	while (!has_stopped) {
+		broker_settle(&b);
+		stop_continue(&s);
+	}
+	stop_done(&s);
+	ck_assert_int_ge(dup2(err, STDERR_FILENO), 0);
+	close(err);
+	n = pread(log, ret_log, size - 1, 0);
+	ck_assert_int_ge(n, 0);
+	ret_log[n] = '\0';
+	close(log);
+}
+
+/* A daemon that ends all events does not say of an adoption under way that it records. */
+START_TEST(the_daemon_ends)
+{
+	char said[1024];
+	uint64_t id;
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(begin(&root, "y", &id), 0);
+	stop(said, sizeof(said));
+	ck_assert_msg(strstr(said, "Ended all events: 1."), "%s", said);
+	ck_assert_msg(!strstr(said, "a/y"), "%s", said);
+}
+END_TEST
+
 START_TEST(the_engine_dies)
 {
 	static const enum fake_mood moods[] = { FAKE_DIES_BEFORE, FAKE_DIES_AFTER };
@@ -627,6 +672,7 @@ int main(void)
 	tcase_add_test(t, ended_by_another);
 	tcase_add_test(t, left_early);
 	tcase_add_test(t, left_at_last);
+	tcase_add_test(t, the_daemon_ends);
 	tcase_add_loop_test(t, the_engine_dies, 0, 2);
 	tcase_add_test(t, the_engine_fails_or_lies);
 	tcase_add_test(t, refused);
