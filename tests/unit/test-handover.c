@@ -4,8 +4,10 @@
  * each step: then either the event is there and whole, or the perf event is its creator's as before.
  */
 #include <limits.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -13,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "daemon/cpus.h"
 #include "daemon/engine/budget.h"
 #include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/event.h"
@@ -56,6 +59,25 @@ int bpf_iter_create(int link)
 	fd = memfd_create("facts", MFD_CLOEXEC);
 	return fd < 0 || ftruncate(fd, (off_t)(n_facts * sizeof(struct link_fact))) < 0 ? -errno
 											: fd;
+}
+
+static int closed_to; /* no perf event can be opened in tasks and on CPUs below this; 0: all can */
+
+long syscall(long number, ...)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_perf_event_open && closed_to && (int)a[2] < closed_to) {
+		errno = ENOENT;
+		return -1;
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static char registry[] = "/tmp/perfpersist-handover-XXXXXX";
@@ -503,6 +525,106 @@ START_TEST(other_links)
 }
 END_TEST
 
+static bool kernel_tells(int link)
+{
+	uint32_t info[64] = {}, size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(link, info, &size) == 0 && info[4] != 0;
+}
+
+/* What they count is checked wherever such a perf event can be opened, and where none can, they are refused. */
+START_TEST(counts_something_else)
+{
+	struct pp_cpumask online;
+	int link = -EBADF, r;
+	bool tells;
+
+	ck_assert_int_eq(pp_cpus_read("online", &online), 0);
+	for (int cpus = 0; cpus < 2; cpus++) {
+		parsed.sources[0].config = PERF_COUNT_SW_CPU_MIGRATIONS;
+		failure = (struct failure){};
+		closed_to = cpus && pp_cpumask_test(&online, 1) ? 1 : 0;
+		r = hand_over(&given, &link);
+		tells = kernel_tells(link);
+		close_fd(link);
+		if (!tells)
+			return;
+		ck_assert_int_eq(r, -EINVAL);
+		ck_assert_ptr_nonnull(strstr(failure.sentence, "counts type 1, config 0x2"));
+		await_free();
+		parsed.sources[0].config = PERF_COUNT_SW_PAGE_FAULTS;
+		ck_assert_msg(hand_over(&given, &link) == 1, "%s", failure.sentence);
+		close_fd(link);
+		delete_it(given.id);
+		await_free();
+	}
+	closed_to = INT_MAX;
+	failure = (struct failure){};
+	ck_assert_int_eq(hand_over(&given, &link), -EOPNOTSUPP);
+	ck_assert_msg(strstr(failure.sentence, "cannot be checked") != NULL, "%s",
+		      failure.sentence);
+	closed_to = 0;
+	close_fd(link);
+}
+END_TEST
+
+/* Half a chain is no reason to refuse a precise perf event that has both. */
+START_TEST(precise_with_half_a_chain)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.precise_ip = 1,
+		.sample_type = PERF_SAMPLE_CALLCHAIN,
+	};
+	int link = -EBADF;
+
+	perf = close_fd(perf);
+	perf = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ck_assert_int_ge(perf, 0);
+	spec.flags |= PP_EVENT_CALLCHAIN | PP_EVENT_NO_KERNEL_CHAIN;
+	parsed.sources[0].precise_ip = 1;
+	ck_assert_msg(hand_over(&given, &link) == 1, "%s", failure.sentence);
+	close_fd(link);
+	delete_it(given.id);
+}
+END_TEST
+
+/* All registers may be in use by then, and the kernel has no other numbers for it. */
+START_TEST(a_breakpoint)
+{
+	static int watched;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W,
+		.bp_addr = (uintptr_t)&watched,
+		.bp_len = HW_BREAKPOINT_LEN_4,
+		.sample_period = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int link = -EBADF;
+
+	perf = close_fd(perf);
+	perf = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (perf < 0)
+		return; /* no register, or no permission */
+	parsed.sources[0].type = PERF_TYPE_BREAKPOINT;
+	parsed.sources[0].config = 0;
+	parsed.sources[0].bp_type = HW_BREAKPOINT_W;
+	parsed.sources[0].config1 = (uintptr_t)&watched;
+	parsed.sources[0].config2 = HW_BREAKPOINT_LEN_4;
+	closed_to = INT_MAX;
+	ck_assert_msg(hand_over(&given, &link) == 1, "%s", failure.sentence);
+	closed_to = 0;
+	close_fd(link);
+	delete_it(given.id);
+}
+END_TEST
+
 /* The kernel's own rule shows what it takes the entry for: a program that asks for call chains is refused by
  * a precise perf event without any. */
 START_TEST(asks_for_chains)
@@ -738,6 +860,9 @@ int main(void)
 	tcase_add_loop_test(t, reaper_ends_links, 0, WAYS);
 	tcase_add_test(t, changed_like_others);
 	tcase_add_test(t, other_links);
+	tcase_add_test(t, counts_something_else);
+	tcase_add_test(t, precise_with_half_a_chain);
+	tcase_add_test(t, a_breakpoint);
 	tcase_add_loop_test(t, asks_for_chains, 0, 2);
 	tcase_add_test(t, no_address);
 	tcase_add_test(t, entries_count);

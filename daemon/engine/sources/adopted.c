@@ -95,34 +95,73 @@ static int link_info(int fd, struct link_info *ret, char *name, uint32_t name_si
 	return bpf_obj_get_info_by_fd(fd, ret, &size) < 0 ? -errno : 0;
 }
 
-/* The numbers that the kernel has for the source: it puts those of a PMU in the place of some that were
- * asked for. The perf event is never enabled. kind 0: it cannot tell. */
-static void find_numbers(const struct source *source, int entry, struct link_info *ret)
+/* What the kernel tells of a perf event like this one, which is never enabled. */
+static int look_at(struct perf_event_attr *attr, const struct perf_place *at, int entry,
+		   struct link_info *ret)
 {
-	_cleanup_close_ int event = -EBADF, link = -EBADF;
-	struct perf_event_attr attr = source->attr;
-	struct pp_cpumask online;
+	_cleanup_close_ int event = perf_open_at(attr, at), link = -EBADF;
 
-	*ret = (struct link_info){};
-	if (source->tp || pp_cpus_read("online", &online) < 0)
-		return;
-	attr.disabled = 1;
-	PP_CPUMASK_FOREACH(cpu, &online)
-	{
-		event = perf_open(&attr, cpu);
-		break;
-	}
 	if (event < 0)
-		return;
+		return event;
 	link = bpf_link_create(entry, event, BPF_PERF_EVENT, NULL);
-	if (link < 0 || link_info(link, ret, NULL, 0) < 0)
-		*ret = (struct link_info){};
+	return link < 0 ? link : link_info(link, ret, NULL, 0);
 }
 
-static int check_event(const struct source *source, const struct link_info *info,
-		       const struct link_info *wanted, const char *name, unsigned k,
-		       struct failure *f)
+/* The numbers that the kernel has for the source: it puts those of a PMU in the place of some that were
+ * asked for. -errno: no such perf event can be opened now. */
+static int find_numbers(const struct source *source, int entry, struct link_info *ret)
 {
+	/* Some are counted within a task only. */
+	struct perf_place at = { .cpu = -1, .tid = 0, .cgroup = -EBADF };
+	struct perf_event_attr attr = source->attr;
+	struct pp_cpumask online;
+	int r;
+
+	*ret = (struct link_info){};
+	/* Never those of a breakpoint, for which there may be no register left. */
+	if (attr.type == PERF_TYPE_BREAKPOINT) {
+		ret->kind = LINK_INFO_EVENT;
+		ret->event.type = attr.type;
+		ret->event.config = attr.config;
+		return 0;
+	}
+	r = pp_cpus_read("online", &online);
+	if (r < 0)
+		return r;
+	attr.disabled = 1;
+	/* A precise perf event with half a chain takes no program that asks for chains. */
+	attr.exclude_callchain_kernel = attr.exclude_callchain_user = 0;
+	r = look_at(&attr, &at, entry, ret);
+	at.tid = -1;
+	/* Others on CPUs only; and not each of a hybrid machine's CPUs has it. */
+	PP_CPUMASK_FOREACH(cpu, &online)
+	{
+		at.cpu = (int)cpu;
+		r = r < 0 ? look_at(&attr, &at, entry, ret) : r;
+	}
+	return r;
+}
+
+/* What all of an adoption's links are compared with. */
+struct taking {
+	const struct source *source;
+	int entry;
+	struct link_info wanted;
+	int no_wanted; /* -errno: why there is none */
+	struct link_fact
+		*facts; /* empty: this kernel does not let us look, and nobody is taken for dead */
+	size_t n_facts;
+	struct pins_draft *draft;
+	struct failure *f;
+};
+
+/* k: which perf event it is about, as its creator counts them. */
+static int check_event(const struct taking *t, const struct link_info *info, const char *name,
+		       unsigned k)
+{
+	const struct source *source = t->source;
+	const struct link_info *wanted = &t->wanted;
+	struct failure *f = t->f;
 	const char *text = source->parsed->text;
 
 	if (info->kind == LINK_INFO_TRACEPOINT && source->tp && !strcmp(name, source->tp->name))
@@ -130,8 +169,14 @@ static int check_event(const struct source *source, const struct link_info *info
 	if (info->kind == LINK_INFO_TRACEPOINT)
 		return fail(f, EINVAL, "Perf event %u is of tracepoint %s, and not of '%s'.", k,
 			    name, text);
-	if (info->kind != LINK_INFO_EVENT || wanted->kind != LINK_INFO_EVENT)
+	if (info->kind != LINK_INFO_EVENT)
 		return 0;
+	if (t->no_wanted < 0)
+		return fail(
+			f, EOPNOTSUPP,
+			"Whether perf event %u counts '%s' cannot be checked: no such perf event "
+			"can be opened to compare the two (%s).",
+			k, text, strerror(-t->no_wanted));
 	if (info->event.type == wanted->event.type && info->event.config == wanted->event.config)
 		return 0;
 	return fail(f, EINVAL,
@@ -141,25 +186,23 @@ static int check_event(const struct source *source, const struct link_info *info
 		    (uint64_t)wanted->event.config);
 }
 
-/* k: which perf event it is about, as its creator counts them. */
-static int check_link(const struct source *source, int entry, int link, uint64_t id,
-		      const struct link_info *wanted, unsigned k, struct failure *f)
+static int check_link(const struct taking *t, int link, uint64_t id, unsigned k)
 {
 	struct link_info info;
 	char name[PP_TP_NAME_SIZE] = "";
 	uint32_t mine = 0;
-	int r = program_id(entry, &mine);
+	int r = program_id(t->entry, &mine);
 
 	if (r >= 0)
 		r = link_info(link, &info, name, sizeof(name));
 	if (r < 0)
-		return no_link(id, r, f);
+		return no_link(id, r, t->f);
 	if (info.type != BPF_LINK_TYPE_PERF_EVENT || info.prog_id != mine)
-		return fail(f, EACCES,
+		return fail(t->f, EACCES,
 			    "The BPF link with id %" PRIu64
 			    " is not between a perf event and the program of this adoption.",
 			    id);
-	return check_event(source, &info, wanted, name, k, f);
+	return check_event(t, &info, name, k);
 }
 
 /* A dead perf event belongs to a task that has ended, or to a CPU that went offline. Of a checked link: who has
@@ -184,18 +227,6 @@ static int check_life(const struct link_fact *facts, size_t n, uint64_t id, unsi
 		    k);
 }
 
-/* What all of an adoption's links are compared with. */
-struct taking {
-	const struct source *source;
-	int entry;
-	struct link_info wanted;
-	struct link_fact
-		*facts; /* empty: this kernel does not let us look, and nobody is taken for dead */
-	size_t n_facts;
-	struct pins_draft *draft;
-	struct failure *f;
-};
-
 static void taking_done(struct taking *t)
 {
 	free(t->facts);
@@ -203,7 +234,8 @@ static void taking_done(struct taking *t)
 
 static void taking_begin(struct taking *t, uid_t broker)
 {
-	find_numbers(t->source, t->entry, &t->wanted);
+	if (!t->source->tp)
+		t->no_wanted = find_numbers(t->source, t->entry, &t->wanted);
 	if (!t->source->tp && link_facts_read(broker, &t->facts, &t->n_facts) < 0)
 		t->n_facts = 0;
 }
@@ -217,7 +249,7 @@ static int take_link(const struct taking *t, uint64_t id, unsigned k)
 	link = id > UINT32_MAX ? -ENOENT : bpf_link_get_fd_by_id((uint32_t)id);
 	if (link < 0)
 		return no_link(id, link, t->f);
-	r = check_link(t->source, t->entry, link, id, &t->wanted, k, t->f);
+	r = check_link(t, link, id, k);
 	if (r >= 0)
 		r = check_life(t->facts, t->n_facts, id, k, t->f);
 	if (r < 0)
