@@ -221,7 +221,7 @@ struct perfpersist_create_options {
 	 * NO_INHERIT, DELETE and OR_FILTER, and the number of a task as the caller's /proc has it, which must
 	 * be the daemon's, too; or a cgroup's path from the root of the cgroups, or the name of a unit of
 	 * systemd, in target_cgroup. Excludes sharing, and, but for a cgroup, BOOT. -ESRCH (no such task),
-	 * -EAGAIN (it makes threads too fast). Since 0.1 */
+	 * -EAGAIN (it makes threads or forks too fast). Since 0.1 */
 	uint32_t target, target_flags, target_pid;
 	const char *target_cgroup;
 };

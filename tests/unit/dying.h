@@ -63,10 +63,25 @@ BPF_STEP(bpf_obj_pin, (int fd, const char *path), (int, const char *), fd, path)
 BPF_STEP(bpf_map_update_elem, (int fd, const void *key, const void *value, __u64 flags),
 	 (int, const void *, const void *, __u64), fd, key, value, flags)
 BPF_STEP(bpf_map_delete_elem, (int fd, const void *key), (int, const void *), fd, key)
-BPF_STEP(bpf_link_create,
-	 (int prog, int target, enum bpf_attach_type type, const struct bpf_link_create_opts *opts),
-	 (int, int, enum bpf_attach_type, const struct bpf_link_create_opts *), prog, target, type,
-	 opts)
+
+/* Called before a perf event gets its program, and after it; or NULL. */
+static void (*around_link)(bool is_made);
+
+int bpf_link_create(int prog, int target, enum bpf_attach_type type,
+		    const struct bpf_link_create_opts *opts)
+{
+	int (*real)(int, int, enum bpf_attach_type, const struct bpf_link_create_opts *) =
+		dlsym(RTLD_NEXT, "bpf_link_create");
+	int r;
+
+	step();
+	if (around_link && type == BPF_PERF_EVENT)
+		around_link(false);
+	r = real(prog, target, type, opts);
+	if (around_link && type == BPF_PERF_EVENT)
+		around_link(true);
+	return r;
+}
 
 /* The read that fails, counted from here, and how; 0: none. */
 static unsigned read_fails;

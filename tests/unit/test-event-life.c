@@ -1115,6 +1115,68 @@ START_TEST(bound_to_a_task)
 }
 END_TEST
 
+static unsigned forks_left;
+static bool is_late;	 /* after the link */
+static pid_t forked[32]; /* they wait */
+static size_t n_forked;
+
+static void fork_around(bool is_made)
+{
+	pid_t pid;
+
+	if (forks_left == 0 || is_made != is_late)
+		return;
+	forks_left--;
+	ck_assert_uint_lt(n_forked, ARRAY_SIZE(forked));
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	ck_assert_int_gt(pid, 0);
+	forked[n_forked++] = pid;
+}
+
+static void end_forked(void)
+{
+	while (n_forked) {
+		kill(forked[--n_forked], SIGKILL);
+		waitpid(forked[n_forked], NULL, 0);
+	}
+}
+
+/* Its child with a perf event and no program could get that one's place. */
+START_TEST(bound_to_a_task_that_forks)
+{
+	struct pp_event e;
+
+	around_link = fork_around;
+	is_late = false;
+	forks_left = 3; /* there are two links */
+	ck_assert_msg(bind_to(me(), 2, &e) == 0, "%s", failure.sentence);
+	ck_assert_uint_eq(n_forked, 3);
+	ck_assert(pins_has(NAME, "link0+0") && pins_has(NAME, "link1+0"));
+	end_forked();
+	delete ();
+
+	forks_left = ARRAY_SIZE(forked);
+	ck_assert_int_eq(bind_to(me(), 2, &e), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(failure.sentence, "forks so fast"));
+	end_forked();
+
+	/* A child that has inherited the program is welcome. */
+	is_late = true;
+	forks_left = ARRAY_SIZE(forked);
+	ck_assert_msg(bind_to(me(), 2, &e) == 0, "%s", failure.sentence);
+	ck_assert_uint_eq(n_forked, 2);
+	around_link = NULL;
+	end_forked();
+	delete ();
+	pins_reap(orphans_bury);
+	ck_assert_uint_eq(traces(), 0);
+}
+END_TEST
+
 static unsigned steps_until_refused(const char *event)
 {
 	struct pp_event e;
@@ -1830,6 +1892,8 @@ int main(void)
 	tcase_add_test(t, refused_before_much_is_linked);
 	tcase_add_test(t, no_such_task);
 	tcase_add_test(t, bound_to_a_task);
+	if (!no_btf())
+		tcase_add_test(t, bound_to_a_task_that_forks);
 	tcase_add_test(t, many_calls_have_two_links);
 	tcase_add_test(t, counters_go_first);
 	tcase_add_test(t, a_refused_change);

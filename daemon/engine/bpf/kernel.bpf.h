@@ -88,6 +88,7 @@ struct perf_event {
 	struct perf_event_context *ctx;
 	struct trace_event_call *tp_event;
 	struct list_head child_list;
+	struct bpf_prog *prog;
 };
 
 struct bpf_link {

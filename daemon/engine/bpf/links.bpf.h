@@ -30,6 +30,17 @@ static __always_inline bool is_inherited(const struct perf_event *event)
 				(const char *)event + bpf_core_field_offset(event->child_list);
 }
 
+/* Those that are inherited run the program that there is by then. The first is the oldest. */
+static __always_inline bool is_bare(const struct perf_event *event)
+{
+	const char *first = (const char *)BPF_CORE_READ(event, child_list.next);
+
+	if (!bpf_core_field_exists(event->prog) || !is_inherited(event))
+		return false;
+	event = (const void *)(first - bpf_core_field_offset(event->child_list));
+	return !BPF_CORE_READ(event, prog);
+}
+
 static __always_inline __s32 tid_of(const struct perf_event *event)
 {
 	struct task_struct *task = BPF_CORE_READ(event, ctx, task);
@@ -68,6 +79,7 @@ int pp_links(struct bpf_iter__bpf_link *ctx)
 	event = BPF_CORE_READ(link, perf_file, private_data);
 	fact.id = BPF_CORE_READ(link, link.id);
 	fact.inherited = is_inherited(event);
+	fact.bare = is_bare(event);
 	fact.alive = fact.inherited || is_alive(event);
 	fact.cpu = BPF_CORE_READ(event, cpu);
 	fact.tid = tid_of(event);

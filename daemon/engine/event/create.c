@@ -302,6 +302,7 @@ static int begin_bound(struct parts *p, const struct pp_msg_target *target,
 	if (!(p->event.spec.flags & PP_EVENT_BOUND))
 		return 0;
 	p->binding.target = *target;
+	p->binding.broker = p->broker;
 	p->binding.max = allowance ? MIN(allowance->perf_events, PP_BOUND_MAX) : PP_BOUND_MAX;
 	return target_take(&p->binding.target, f);
 }

@@ -2,9 +2,11 @@
 /* Attaches to threads. See bound.h. */
 #include "daemon/engine/sources/bound.h"
 
+#include <bpf/bpf.h>
 #include <string.h>
 
 #include "daemon/engine/kernel/target.h"
+#include "daemon/engine/registry/link-facts.h"
 #include "daemon/engine/sources/attach.h"
 #include "proto/macro.h"
 
@@ -18,6 +20,17 @@ struct threads {
 static void threads_done(struct threads *t)
 {
 	free(t->v);
+}
+
+/* Links of this try, by the kernel's ids. */
+struct made {
+	uint32_t *ids;
+	size_t n;
+};
+
+static void made_done(struct made *m)
+{
+	free(m->ids);
 }
 
 static bool has(const struct threads *t, pid_t tid)
@@ -74,9 +87,20 @@ static void leaf_of(size_t source, size_t k, char buf[LEAF_SIZE])
 	snprintf(buf, LEAF_SIZE, "link%zu+%zu", source, k);
 }
 
+static int note(struct made *made, int link)
+{
+	struct bpf_link_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(link, &info, &size) < 0)
+		return -errno;
+	made->ids[made->n++] = info.id;
+	return 0;
+}
+
 /* 1: attached; 0: the thread has ended. */
 static int link_one(const struct sources *s, size_t i, int entry, const struct perf_place *at,
-		    size_t k, struct pins_draft *draft, struct failure *f)
+		    size_t k, struct pins_draft *draft, struct made *made, struct failure *f)
 {
 	_cleanup_close_ int link = -EBADF;
 	int r = attach_source(&s->v[i], entry, at, &link);
@@ -87,16 +111,21 @@ static int link_one(const struct sources *s, size_t i, int entry, const struct p
 	if (r < 0)
 		return attach_failure(&s->v[i], r, at, f);
 	leaf_of(i, k, leaf);
-	r = pins_add(draft, link, leaf, 0, 0, 0600);
+	r = note(made, link);
+	if (r >= 0)
+		r = pins_add(draft, link, leaf, 0, 0, 0600);
 	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 1;
 }
 
 static int link_all(const struct sources *s, const int *entries, const struct threads *threads,
-		    struct pins_draft *draft, struct failure *f)
+		    struct pins_draft *draft, struct made *made, struct failure *f)
 {
 	struct binding *b = s->binding;
 	int r = 0;
 
+	made->ids = calloc(threads->n * s->n, sizeof(*made->ids));
+	if (!made->ids)
+		return fail(f, ENOMEM, "No memory for %zu perf events.", threads->n * s->n);
 	b->n = 0;
 	for (size_t k = 0; r >= 0 && k < threads->n; k++) {
 		const struct perf_place at = {
@@ -107,7 +136,7 @@ static int link_all(const struct sources *s, const int *entries, const struct th
 		};
 
 		for (size_t i = 0; r >= 0 && i < s->n; i++) {
-			r = link_one(s, i, entries[i], &at, k, draft, f);
+			r = link_one(s, i, entries[i], &at, k, draft, made, f);
 			b->n += r > 0;
 			b->tried++;
 		}
@@ -150,6 +179,31 @@ static int check_new(const struct pp_msg_target *t, const struct threads *before
 	return 0;
 }
 
+/*
+ * What was forked between a perf event and its link has inherited the perf event without the program, for good; and
+ * the kernel may put the two in each other's place. Each was enabled after its link, for which the kernel waits until
+ * such a fork is done. Where the kernel does not let us look, that goes unseen.
+ */
+static int check_forks(const struct binding *b, const struct made *made, struct failure *f)
+{
+	_cleanup_free_ struct link_fact *facts = NULL;
+	char name[32];
+	size_t n;
+
+	if (b->target.flags & PP_TARGET_NO_INHERIT || link_facts_read(b->broker, &facts, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < made->n; i++) {
+		const struct link_fact *fact = link_facts_find(facts, n, made->ids[i]);
+
+		if (fact && fact->bare)
+			return fail(f, EAGAIN,
+				    "The %s forks so fast that perf events cannot be attached "
+				    "meanwhile; try again, or record its cgroup (-G).",
+				    name_of(&b->target, name));
+	}
+	return 0;
+}
+
 /* Whether the number was the same task's all the time. */
 static int check_same(const struct pp_msg_target *t, struct failure *f)
 {
@@ -185,11 +239,14 @@ int bound_link_threads(const struct sources *s, const int *entries, struct pins_
 		       struct failure *f)
 {
 	_cleanup_(threads_done) struct threads threads = {};
+	_cleanup_(made_done) struct made made = {};
 	int r = list_threads(&s->binding->target, &threads, f);
 
 	if (r >= 0)
 		r = check_number(s, threads.n, f);
 	if (r >= 0)
-		r = link_all(s, entries, &threads, draft, f);
+		r = link_all(s, entries, &threads, draft, &made, f);
+	if (r >= 0)
+		r = check_forks(s->binding, &made, f);
 	return r < 0 ? r : check_again(s, &threads, draft, f);
 }

@@ -13,8 +13,8 @@
 /*
  * Attaches each source's entry to each thread, and pins the links in the draft; counts them in s->binding, whose
  * maximum they must not exceed. Messages in *f: -E2BIG; -ESRCH: the task has ended; -EAGAIN: it made threads
- * meanwhile, of which nobody can tell whether they have inherited the perf events. The links of this try go with
- * the draft, and another try may succeed.
+ * meanwhile, of which nobody can tell whether they have inherited the perf events, or forked between a perf event and
+ * its link. The links of this try go with the draft, and another try may succeed.
  */
 int bound_link_threads(const struct sources *s, const int *entries, struct pins_draft *draft,
 		       struct failure *f);

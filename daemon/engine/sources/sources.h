@@ -16,6 +16,7 @@
 /* In what the sources of a bound event count. */
 struct binding {
 	struct pp_msg_target target;
+	uid_t broker;	/* see link_facts_read() */
 	uint32_t max;	/* perf events of a new one */
 	uint32_t n;	/* those that it has */
 	uint32_t tried; /* those that were opened for it, in all tries */
