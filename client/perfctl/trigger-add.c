@@ -185,8 +185,8 @@ static void tell_added(const struct call *call, const struct add *a,
 	printf(" and %s%s%s\n", trigger_effects[a->action], *targets ? " " : "", targets);
 }
 
-/* Its count of targets, and of those that it would turn now, or has turned; false: it is gone, or the
- * daemon is. */
+/* Its count of targets, and of those that it would turn now; all, once it has turned one. false: it is gone, or
+ * the daemon is. */
 static bool count_armed(struct perfpersist *p, const struct perfpersist_info *info, unsigned *ret,
 			unsigned *ret_armed)
 {
@@ -198,7 +198,7 @@ static bool count_armed(struct perfpersist *p, const struct perfpersist_info *in
 	for (size_t i = 0; i < n; i++)
 		if (all[i].id == info->id) {
 			*ret = MIN(all[i].n_targets, (unsigned)PP_TARGETS_MAX);
-			*ret_armed = all[i].fired && !all[i].late ? *ret : all[i].n_armed;
+			*ret_armed = all[i].fired > all[i].late ? *ret : all[i].n_armed;
 			return true;
 		}
 	return false;

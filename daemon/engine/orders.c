@@ -226,15 +226,17 @@ static int give_back(struct exchange *x, struct failure *f)
 	return r < 0 ? r : names_give_back(x->order.id, &a->event, &a->orphans, f);
 }
 
-/* What a trigger has turned becomes a tape before its event goes, if it can: deleting must not fail for that. */
+/* What a trigger has turned becomes a tape before its event goes, if it can: deleting must not fail for that. An
+ * event that lives on under another name stays as it is. */
 static void keep_turned(struct exchange *x)
 {
 	struct failure f = {};
 	char path[PINS_PATH_SIZE];
-	int state = names_find(x->order.id, path);
+	int state;
 
-	if (state >= 0)
-		state = event_arm_state(path);
+	if (!names_end_rings(x->order.id, &x->order.allowance) || names_find(x->order.id, path) < 0)
+		return;
+	state = event_arm_state(path);
 	if ((state == ARM_TURNED || state == ARM_CLOSING) && disarm(x, &f) < 0)
 		log_warning(
 			"What a trigger has frozen of the deleted event with id %llu is lost: %s",

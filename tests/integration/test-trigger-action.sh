@@ -134,6 +134,11 @@ armed d/keep 1
 calls 30
 "$MARK"
 wait_until 20 is d/keep tapes 1
+# Not when another name goes: what it had turned waits, and it is armed again later.
+perfctl create d/second -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K --share >/dev/null
+expect_eq "$(perfctl show d/second --json | json_field shares)" "$(perfctl show d/calls --json | json_field id)" "whose buffers it has"
+perfctl delete d/second >/dev/null
+expect_eq "$(trigger_field d/keep tapes)" 1 "tapes, when a second name has gone"
 perfctl delete d/calls >/dev/null
 wait_until 20 is d/keep tapes 2 || fail "what it had turned went with the event: $(perfctl trigger show d/keep)"
 mkdir -p "$STATE/snapshots"

@@ -193,8 +193,8 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 	if (!windows)
 		return -ENOMEM;
 	r = open_all(c, f, &events, windows);
-	if (r != 0)
-		return r;
+	if (r != 0) /* no room for copies is none that older files take */
+		return r == -EDQUOT || r == -ENOSPC ? -EAGAIN : r;
 	/* Not all at once for one that is larger than everything may be. */
 	bytes = estimate(&events);
 	if (limits->bytes)
@@ -215,6 +215,7 @@ static int write_file(struct collecting *c, const struct firing *f, const struct
 		return -errno;
 	if (fchmod(out.fd, rights.mode) < 0 || fsync(out.fd) < 0 || fstat(out.fd, &st) < 0)
 		return -errno;
+	result.bytes = (uint64_t)st.st_size;
 	r = spool_make_room(c->options->directory, limits, file, (uint64_t)st.st_blocks * 512);
 	/* Else another collector's file could give way to one with less. */
 	if (r >= 0)
@@ -286,7 +287,7 @@ static int write_and_release(struct collecting *c, const struct firing *f,
 	do
 		r = write_file(c, f, file, path);
 	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(c->options->directory) > 0);
-	if (r < 0 && r != -EINTR && r != -ESTALE)
+	if (r < 0 && r != -EINTR && (r != -ESTALE || c->looks == LOOKS_MAX))
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));
 	for (size_t i = 0; r >= 0 && i < f->n; i++)
@@ -397,7 +398,7 @@ static int save_all(struct collecting *c)
 		complain("%s", perfpersist_error(c->p));
 		return r;
 	}
-	if (c->options->once)
+	if (c->options->once && c->looks == 0)
 		c->missing = find_named(c->options, tapes, n);
 	if (n)
 		qsort(tapes, n, sizeof(*tapes), compare);

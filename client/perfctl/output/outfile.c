@@ -139,7 +139,16 @@ static int name_it(struct outfile *f)
 	return -EEXIST;
 }
 
-static int commit(struct outfile *f, unsigned flags)
+/* Not every file system can rename without replacing. */
+static int rename_new(struct outfile *f)
+{
+	if (link(f->hidden, f->path) < 0)
+		return -errno;
+	unlink(f->hidden);
+	return 0;
+}
+
+static int commit(struct outfile *f, bool is_new)
 {
 	int r = 0;
 
@@ -154,7 +163,9 @@ static int commit(struct outfile *f, unsigned flags)
 			goto done;
 		r = name_it(f);
 	}
-	if (r >= 0 && renameat2(AT_FDCWD, f->hidden, AT_FDCWD, f->path, flags) < 0)
+	if (r >= 0 && is_new)
+		r = rename_new(f);
+	else if (r >= 0 && rename(f->hidden, f->path) < 0)
 		r = -errno;
 	if (r < 0) {
 		outfile_done(f);
@@ -174,12 +185,12 @@ done:
 
 int outfile_commit(struct outfile *f)
 {
-	return commit(f, 0);
+	return commit(f, false);
 }
 
 int outfile_commit_new(struct outfile *f)
 {
-	return commit(f, RENAME_NOREPLACE);
+	return commit(f, true);
 }
 
 void outfile_done(struct outfile *f)

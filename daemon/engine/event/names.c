@@ -284,6 +284,13 @@ static int check_left_out(const struct named *n, struct failure *f)
 	return 0;
 }
 
+bool names_end_rings(uint64_t id, const struct pp_allowance *allowance)
+{
+	_cleanup_(named_done) struct named n = {};
+
+	return resolve(id, &n) >= 0 && !is_kept(&n, allowance) && name_left_out(n.path) == 0;
+}
+
 int names_delete(uint64_t id, const struct pp_allowance *allowance, uid_t broker,
 		 struct pp_event *ret, struct pp_orphans *ret_orphans, struct failure *f)
 {

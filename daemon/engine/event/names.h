@@ -30,6 +30,9 @@ int names_read(uint64_t id, struct pp_event *ret);
 /* Runs fn for each name of each event; logs those that it cannot read, and leaves them alone. */
 int names_foreach(int (*fn)(const struct pp_event *event, void *userdata), void *userdata);
 
+/* Whether the rings would go with that name. */
+bool names_end_rings(uint64_t id, const struct pp_allowance *allowance);
+
 /*
  * Deletes a name. *ret is the deleted event; `shares` says which name has the rings now. The rings
  * go with the last name, and with the oldest one if allowance (NULL: no limits) has no room for the

@@ -192,6 +192,9 @@ int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans 
 	int r;
 
 	*ret = (struct pp_orphans){};
+	/* Another order was faster. */
+	if (event_arm_state(path) == ARM_NONE)
+		return 0;
 	if (event_close(path, false) == 0)
 		return 0;
 	r = open_turned(&t, path, broker, f);
