@@ -693,8 +693,8 @@ void perfpersist_checkpoint_free(struct perfpersist_checkpoint *one);
 struct perfpersist_checkpoint_stat {
 	size_t sz;
 	uint64_t written; /* bytes; 0: nothing was new, and the file not either */
-	/* bytes that max_bytes left out: these are older than what was written, or of a ring of which
-	 * not one record was, and which may be written by the next call */
+	/* bytes that max_bytes left out for good: these are older than what was written of their ring;
+	 * or the ring is damaged there. What has no room at all waits for the next call. */
 	uint64_t skipped;
 };
 

@@ -105,8 +105,7 @@ struct buffer {
 /* Bytes of a checkpoint. */
 struct sums {
 	uint64_t written;
-	uint64_t skipped; /* older than what was written of their ring */
-	uint64_t waiting; /* there was not even room for their ring's newest record */
+	uint64_t skipped; /* that no later one writes, either */
 };
 
 struct round {
@@ -116,8 +115,9 @@ struct round {
 	const struct client_ring *ring;
 	struct checkpoint_ring *at; /* before, then after it */
 	struct snapshot_ring copy;
-	uint64_t whole; /* bytes of records in the copy */
-	bool is_next;	/* they begin where the last checkpoint ended */
+	uint64_t whole;	 /* bytes of records in the copy */
+	bool is_next;	 /* they begin where the last checkpoint ended */
+	bool is_damaged; /* the newest record is none */
 };
 
 static uint64_t load(const void *ring, size_t at)
@@ -131,10 +131,12 @@ static void measure(struct round *o, struct pp_ring_live *live)
 	uint64_t since = live->head - o->copy.head, fresh = o->at->live.head - o->copy.head;
 	const void *record;
 	size_t size;
+	int r;
 
-	for (; snapshot_record(&o->copy, o->whole, &record, &size) > 0; o->whole += size)
+	for (; (r = snapshot_record(&o->copy, o->whole, &record, &size)) > 0; o->whole += size)
 		live->records += o->whole < since;
-	live->head = o->copy.head;
+	o->is_damaged = r < 0 && !o->whole;
+	live->head = ALIGN_TO(o->copy.head, 8); /* only a damaged one is anything else */
 	o->is_next = o->whole == fresh;
 }
 
@@ -185,7 +187,7 @@ static void advance(struct round *o, const struct pp_ring_live *live)
 }
 
 /* Writes the newest `max` bytes of what is new in a ring, and adds up what it left out. 1; 0: what is
- * new waits for the next checkpoint. */
+ * new waits, because not even the newest record has room. */
 static int write_ring(struct round *o, uint64_t max, struct sums *sums)
 {
 	uint64_t fresh, size = o->ring->header.data_size;
@@ -203,13 +205,14 @@ static int write_ring(struct round *o, uint64_t max, struct sums *sums)
 	};
 	snapshot_ring_take_newer(&o->copy, o->ring, o->at->live.head, max & ~7ULL);
 	o->buffer->touched = o->copy.touched;
-	fresh = MIN(o->at->live.head - o->copy.head, size);
 	measure(o, &live);
-	if (max < fresh)
-		*(o->whole ? &sums->skipped : &sums->waiting) += fresh - o->whole;
-	if (o->whole == 0)
+	fresh = MIN(o->at->live.head - live.head, size);
+	/* Waiting does not mend a ring, and holds back the time of all others. */
+	if (o->whole == 0 && !o->is_damaged)
 		return 0;
-	r = write_records(o);
+	if (max < fresh || o->is_damaged)
+		sums->skipped += fresh - o->whole;
+	r = o->whole ? write_records(o) : 0;
 	if (r < 0)
 		return r;
 	sums->written += o->whole;
@@ -250,18 +253,30 @@ static int get_buffer(const struct checkpoint_layout *l, struct buffer *ret)
 	return ret->data ? 0 : -ENOMEM;
 }
 
-/* Rings get equal parts of the limit, but rather one record of some than nothing of each; what one does
- * not need is for those behind it. Each checkpoint begins with another ring, so that all get their turn. */
+/* A ring gets its equal part of what is left of the limit; what it does not need is for those behind it.
+ * If not one record has room in that, it gets room for the largest one, as far as there is. */
+static int write_part(struct round *o, uint64_t max_bytes, size_t n, struct sums *sums)
+{
+	uint64_t left = max_bytes - MIN(sums->written, max_bytes), part = left / n;
+	uint64_t largest = MIN(left, o->ring->header.spill_size);
+	int r = write_ring(o, part, sums);
+
+	return r || largest <= part ? r : write_ring(o, largest, sums);
+}
+
+/* The next checkpoint begins with the first ring that waits, which has the whole limit then. The one that
+ * begins this time had it: if it waits, it does not hold up the others. */
 static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t now,
 		       struct sums *sums)
 {
+	size_t n = w->layout.n, first = w->first;
 	struct buffer buffer;
 	int r = get_buffer(&w->layout, &buffer);
 
 	if (r < 0)
 		return r;
-	for (size_t k = 0; r >= 0 && k < w->layout.n; k++) {
-		size_t i = (w->slot->sequence + k) % w->layout.n;
+	for (size_t k = 0; r >= 0 && k < n; k++) {
+		size_t i = (first + k) % n;
 		struct round o = {
 			.w = w,
 			.buffer = &buffer,
@@ -269,13 +284,12 @@ static int write_rings(struct checkpoint_writer *w, uint64_t max_bytes, uint64_t
 			.ring = &w->event->rings[i],
 			.at = &w->next->rings[i],
 		};
-		uint64_t left = max_bytes - MIN(sums->written, max_bytes);
 
-		r = write_ring(&o,
-			       MAX(left / (w->layout.n - k), MIN(left, o.ring->header.spill_size)),
-			       sums);
+		r = write_part(&o, max_bytes, n - k, sums);
 		if (r > 0)
 			w->complete[i] = now;
+		else if (w->first == first)
+			w->first = i;
 	}
 	client_memory_put(buffer.data, buffer.size);
 	return r;
@@ -291,7 +305,7 @@ static void note(struct checkpoint_writer *w, uint64_t now, uint64_t now_real,
 	for (size_t i = 0; i < w->layout.n; i++)
 		next->mono = MIN(next->mono, w->complete[i]);
 	next->real = now_real - (now - next->mono);
-	next->skipped = w->slot->skipped - w->waiting + sums->skipped + sums->waiting;
+	next->skipped += sums->skipped;
 }
 
 int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
@@ -308,19 +322,18 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 	if (r >= 0 && sums.written && fdatasync(w->fd) < 0)
 		r = -errno;
 	/* A new file without a record says that there was none. */
-	if (r >= 0 && (sums.written || is_new)) {
+	is_new |= sums.written || sums.skipped;
+	if (r >= 0 && is_new) {
 		note(w, now, real, &sums);
 		r = write_slot(w);
-		if (r >= 0)
-			w->waiting = sums.waiting;
 	}
 	if (r < 0) {
 		begin_at_slot(w);
 		return r;
 	}
 	if (ret) {
-		ret->written = sums.written || is_new ? sums.written + w->layout.slot_size : 0;
-		ret->skipped = sums.skipped + sums.waiting;
+		ret->written = is_new ? sums.written + w->layout.slot_size : 0;
+		ret->skipped = sums.skipped;
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@ struct checkpoint_writer {
 	struct checkpoint_slot *next;
 	unsigned which;	    /* the slot that is written next */
 	uint64_t *complete; /* of each ring: CLOCK_MONOTONIC, ns, until when nothing of it waits */
-	uint64_t waiting;   /* bytes of slot->skipped that the next checkpoint can still write */
+	size_t first;	    /* the ring that the next checkpoint begins with */
 	int fd;
 };
 

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #define RINGS 2
+#define MANY 16
 #define RECORDS_MAX 512
 #define OPS_MAX 64
 #define FILE_MAX (128U << 10)
@@ -78,7 +79,7 @@ static void forget_ops(void)
 struct contents {
 	size_t n;
 	uint32_t tids[RINGS * RECORDS_MAX];
-	size_t of_ring[RINGS];
+	size_t of_ring[MANY];
 };
 
 static void read_contents(struct perfpersist_event *e, struct contents *ret)
@@ -336,88 +337,193 @@ START_TEST(test_limit)
 END_TEST
 
 #define LARGE 8216U /* bytes of a record */
+#define BUSY 400U   /* records of 40 bytes */
 
-static void record_large(struct writer *rings, uint32_t round)
+struct turns {
+	struct writer rings[MANY];
+	size_t n;
+	struct perfpersist_event *event;
+	struct checkpoint_writer writer;
+	struct perfpersist_checkpoint_stat stat; /* of the last one */
+	struct perfpersist_info info;		 /* likewise, as the file has it */
+	struct contents found;
+};
+
+static void turns_begin(struct turns *t, size_t n)
 {
-	for (size_t i = 0; i < RINGS; i++)
-		writer_write(&rings[i], round, 1000 + round,
-			     LARGE - offsetof(struct writer_record, raw));
+	*t = (struct turns){ .n = n };
+	for (size_t i = 0; i < n; i++)
+		t->rings[i] = writer_new((uint32_t)i, 32768, 8704);
+	t->event = writer_open(t->rings, n);
+	ck_assert_int_eq(checkpoint_writer_init(&t->writer, t->event), 0);
+	ck_assert_int_eq(checkpoint_writer_begin(&t->writer, new_file()), 0);
+}
+
+static void turns_end(struct turns *t)
+{
+	checkpoint_writer_done(&t->writer);
+	perfpersist_event_free(t->event);
+	for (size_t i = 0; i < t->n; i++)
+		writer_done(&t->rings[i]);
+}
+
+static void turns_write(struct turns *t, uint64_t max_bytes)
+{
+	ck_assert_int_eq(checkpoint_writer_write(&t->writer, max_bytes, &t->stat), 0);
+	ck_assert_int_eq(read_file(t->writer.fd, &t->found, &t->info), 0);
+}
+
+/* Another process goes on. */
+static void turns_resume(struct turns *t)
+{
+	int fd = fcntl(t->writer.fd, F_DUPFD_CLOEXEC, 0);
+
+	checkpoint_writer_done(&t->writer);
+	ck_assert_int_eq(checkpoint_writer_init(&t->writer, t->event), 0);
+	ck_assert_int_eq(checkpoint_writer_resume(&t->writer, fd), 1);
+}
+
+static void record_of_size(struct writer *ring, uint32_t round, size_t size)
+{
+	writer_write(ring, round, 1000 + round, size - offsetof(struct writer_record, raw));
+}
+
+static void record_busy(struct writer *ring, uint32_t round)
+{
+	for (unsigned i = 0; i < BUSY; i++)
+		record_of_size(ring, round, 40);
 }
 
 /* The first round of which a ring has no record in the file. */
 static uint32_t missing(const struct contents *c, size_t ring)
 {
-	return c->of_ring[ring] ? c->tids[ring ? c->of_ring[0] : 0] + 1 : 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < ring; i++)
+		at += c->of_ring[i];
+	return c->of_ring[ring] ? c->tids[at] + 1 : 0;
 }
 
 /* There is room for the record of one ring: each gets its turn. Until then the time of the checkpoint is
- * before what waits, which counts as skipped. */
+ * before what waits, and what waits is not left out. */
 START_TEST(test_turns)
 {
-	struct writer rings[RINGS] = { writer_new(0, 32768, 8704), writer_new(1, 32768, 8704) };
-	struct perfpersist_event *e = writer_open(rings, RINGS);
-	uint64_t times[10], recorded_bytes = 0, written = 0;
-	struct perfpersist_checkpoint_stat stat = {};
-	struct checkpoint_writer one;
-	struct perfpersist_info info;
-	struct contents found;
+	uint64_t times[10], bytes = 0, written = 0, skipped = 0;
+	struct turns t;
 
-	ck_assert_int_eq(checkpoint_writer_init(&one, e), 0);
-	ck_assert_int_eq(checkpoint_writer_begin(&one, new_file()), 0);
+	turns_begin(&t, RINGS);
 	for (uint32_t round = 0; round < ARRAY_SIZE(times); round++) {
 		times[round] = pp_clock_ns(CLOCK_MONOTONIC);
-		record_large(rings, round);
-		recorded_bytes += RINGS * LARGE;
-		ck_assert_int_eq(checkpoint_writer_write(&one, LARGE + 800, &stat), 0);
-		ck_assert_uint_eq(stat.written, LARGE + one.layout.slot_size);
+		for (size_t i = 0; i < t.n; i++)
+			record_of_size(&t.rings[i], round, LARGE);
+		bytes += t.n * LARGE;
+		turns_write(&t, LARGE + 800);
+		ck_assert_uint_eq(t.stat.written, LARGE + t.writer.layout.slot_size);
 		written += LARGE;
-		ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
-		ck_assert_uint_eq(info.skipped, recorded_bytes - written);
-		for (size_t i = 0; i < RINGS; i++) {
-			uint32_t m = missing(&found, i);
+		skipped += t.stat.skipped;
+		ck_assert_uint_eq(t.info.skipped, skipped);
+		ck_assert_uint_eq(bytes - written - skipped, LARGE); /* the other ring's */
+		for (size_t i = 0; i < t.n; i++) {
+			uint32_t m = missing(&t.found, i);
 
 			ck_assert_uint_ge(m, round);
-			ck_assert(m > round || info.saved_mono <= times[m]);
+			ck_assert(m > round || t.info.saved_mono <= times[m]);
 		}
 	}
-	ck_assert_int_eq(checkpoint_writer_write(&one, UINT64_MAX, &stat), 0);
-	ck_assert_uint_eq(stat.skipped, 0);
-	written += stat.written - one.layout.slot_size;
-	ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
-	ck_assert_uint_eq(info.skipped, recorded_bytes - written);
-	ck_assert_uint_gt(info.saved_mono, times[ARRAY_SIZE(times) - 1]);
-	checkpoint_writer_done(&one);
-	perfpersist_event_free(e);
-	for (size_t i = 0; i < RINGS; i++)
-		writer_done(&rings[i]);
+	turns_resume(&t);
+	turns_write(&t, UINT64_MAX);
+	ck_assert_uint_eq(t.stat.skipped, 0);
+	written += t.stat.written - t.writer.layout.slot_size;
+	ck_assert_uint_eq(t.info.skipped, skipped);
+	ck_assert_uint_eq(written + skipped, bytes);
+	ck_assert_uint_gt(t.info.saved_mono, times[ARRAY_SIZE(times) - 1]);
+	turns_end(&t);
 }
 END_TEST
 
 /* A ring whose equal part has no room for its record, beside one that uses up its part each time. */
 START_TEST(test_large_beside_small)
 {
-	struct writer rings[RINGS] = { writer_new(0, 32768, 8704), writer_new(1, 32768, 8704) };
-	struct perfpersist_event *e = writer_open(rings, RINGS);
-	struct checkpoint_writer one;
-	struct perfpersist_info info;
-	struct contents found;
+	struct turns t;
 
-	ck_assert_int_eq(checkpoint_writer_init(&one, e), 0);
-	ck_assert_int_eq(checkpoint_writer_begin(&one, new_file()), 0);
+	turns_begin(&t, RINGS);
 	for (uint32_t round = 0; round < 10; round++) {
-		writer_write(&rings[0], round, 1000 + round,
-			     LARGE - offsetof(struct writer_record, raw));
-		for (unsigned i = 0; i < 400; i++)
-			writer_write(&rings[1], round, 1000 + round, 12);
-		ck_assert_int_eq(checkpoint_writer_write(&one, 12000, NULL), 0);
-		ck_assert_int_eq(read_file(one.fd, &found, &info), 0);
-		ck_assert_uint_ge(missing(&found, 0), round);
-		ck_assert_uint_eq(missing(&found, 1), round + 1);
+		record_of_size(&t.rings[0], round, LARGE);
+		record_busy(&t.rings[1], round);
+		turns_write(&t, 12000);
+		ck_assert_uint_ge(missing(&t.found, 0), round);
+		ck_assert_uint_eq(missing(&t.found, 1), round + 1);
 	}
-	checkpoint_writer_done(&one);
-	perfpersist_event_free(e);
-	for (size_t i = 0; i < RINGS; i++)
-		writer_done(&rings[i]);
+	turns_end(&t);
+}
+END_TEST
+
+/* However large a record may be: no ring takes the others' parts while its own has room for some. */
+START_TEST(test_equal_parts)
+{
+	struct turns t;
+
+	turns_begin(&t, MANY);
+	for (uint32_t round = 0; round < 10; round++) {
+		for (size_t i = 0; i < t.n; i++)
+			record_busy(&t.rings[i], round);
+		turns_write(&t, MANY * 400);
+		for (size_t i = 0; i < t.n; i++) {
+			ck_assert_uint_eq(t.found.of_ring[i], 10);
+			ck_assert_uint_eq(missing(&t.found, i), round + 1);
+		}
+	}
+	turns_end(&t);
+}
+END_TEST
+
+/* A ring for which there is never room holds up none of those that need a turn to have room. */
+START_TEST(test_never_room)
+{
+	struct turns t;
+
+	turns_begin(&t, 3);
+	for (uint32_t round = 0; round < 10; round++) {
+		record_of_size(&t.rings[0], round, LARGE);
+		record_busy(&t.rings[1], round);
+		record_of_size(&t.rings[2], round, 4000);
+		turns_write(&t, 6000);
+		ck_assert_uint_eq(missing(&t.found, 0), 0);
+		ck_assert_uint_ge(missing(&t.found, 1), round);
+		ck_assert_uint_ge(missing(&t.found, 2), round);
+	}
+	turns_end(&t);
+}
+END_TEST
+
+/* What is damaged never gets whole: it is left out once, and the ring goes on behind it. */
+START_TEST(test_damaged_ring)
+{
+	static const uint64_t none[2];
+	uint64_t before;
+	struct turns t;
+
+	turns_begin(&t, RINGS);
+	for (uint32_t round = 0; round < 3; round++) {
+		bool has_bad_head = round == 2;
+
+		for (size_t i = 0; i < t.n; i++)
+			record_of_size(&t.rings[i], round, 40);
+		turns_write(&t, UINT64_MAX);
+		ck_assert_uint_eq(t.stat.skipped, 0);
+		ck_assert_uint_eq(missing(&t.found, 0), round + 1);
+		writer_put(&t.rings[0], none, has_bad_head ? 12 : sizeof(none));
+		before = pp_clock_ns(CLOCK_MONOTONIC);
+		turns_write(&t, UINT64_MAX);
+		ck_assert_uint_eq(t.stat.skipped, has_bad_head ? 8 : sizeof(none));
+		ck_assert_uint_ge(t.info.saved_mono, before);
+		ck_assert_uint_eq(missing(&t.found, 1), round + 1);
+		turns_write(&t, UINT64_MAX);
+		ck_assert_uint_eq(t.stat.skipped, 0);
+		ck_assert_uint_eq(t.stat.written, 0);
+	}
+	ck_assert_uint_eq(t.info.skipped, 2 * sizeof(none) + 8);
+	turns_end(&t);
 }
 END_TEST
 
@@ -913,6 +1019,9 @@ int main(void)
 	tcase_add_test(tc, test_limit);
 	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_large_beside_small);
+	tcase_add_test(tc, test_equal_parts);
+	tcase_add_test(tc, test_never_room);
+	tcase_add_test(tc, test_damaged_ring);
 	tcase_add_test(tc, test_facts);
 	tcase_add_test(tc, test_time);
 	tcase_add_test(tc, test_resume);
