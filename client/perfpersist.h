@@ -174,7 +174,8 @@ struct perfpersist_info {
 	bool missed_at_least; /* missed is a lower bound: perf itself hides some events from users
 			       * who record their tracepoint */
 	uint64_t saved;	      /* from a save: just before it was made, CLOCK_REALTIME, ns; else 0 */
-	uint64_t saved_mono;  /* the same time by CLOCK_MONOTONIC of that boot */
+	/* the same time by CLOCK_MONOTONIC of that boot; some records may be newer */
+	uint64_t saved_mono;
 	uint64_t skipped;   /* from a checkpoint: bytes that its limit of bytes a second left out */
 	uint32_t max_stack; /* entries of a call chain, at most; 0: no limit was asked for */
 	/* bytes of the user stack that a record has, at most, beside the user's registers; 0: it has

@@ -171,7 +171,7 @@ static int several_open(struct several *s)
 	if (r < 0)
 		return r;
 	selection_settle(s->selection, perfpersist_event_realtime(s->chosen->events[0], 0),
-			 chosen_now(s->records, began));
+			 chosen_now(s->records, n, began));
 	selection_learn_running(s->selection);
 	return 0;
 }

@@ -4,6 +4,9 @@
 
 #include <stdarg.h>
 
+#include "client/local/saved-make.h"
+#include "client/local/saved-remove.h"
+#include "client/local/saved-write.h"
 #include "client/perfctl/decode/sources.h"
 #include "proto/clock.h"
 #include "proto/perf-file.h"
@@ -260,6 +263,110 @@ START_TEST(test_window)
 }
 END_TEST
 
+/* ── a save ─────────────────────────────────────────────────────────────────────────────── */
+
+#define HOUR 3600000000000ULL
+
+static char root[] = "/tmp/perfpersist-take-XXXXXX";
+
+static void save_event(struct saving *s, uint64_t id, uint64_t at)
+{
+	struct perfpersist_info info = {
+		.sz = sizeof(info),
+		.id = id,
+		.ns = "space",
+		.event = "sys:tracepoint",
+		.recorder = PERFPERSIST_RECORDER_GENERIC,
+		.sources = 1,
+		.set = 1,
+		.group = (gid_t)-1,
+		.saved = at + pp_clock_offset(),
+		.saved_mono = at,
+	};
+	struct perfpersist_event *e = NULL;
+	struct saved_event_counts counts;
+	char file[32];
+	int dir;
+
+	snprintf(info.name, sizeof(info.name), "e%u", (unsigned)id);
+	ck_assert_int_eq(perfpersist_open_fds(&rings[id - 1].fd, 1, &e), 0);
+	ck_assert_int_eq(saving_event_dir(s, &info, &dir), 0);
+	ck_assert_int_eq(saved_write_event(dir, e, &info, &counts, file), 0);
+	close(dir);
+	perfpersist_event_free(e);
+}
+
+/* In place of the daemon. Each event was saved an hour after the one before. */
+static void save_all(char path[static 64], uint64_t at)
+{
+	struct saving s;
+
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	snprintf(path, 64, "%s/save", root);
+	ck_assert_int_eq(saving_begin_at(path, &s), 0);
+	for (uint64_t id = 1; id <= EVENTS; id++)
+		save_event(&s, id, at + (id - 1) * HOUR);
+	ck_assert_int_eq(saving_finish(&s), 0);
+	saving_done(&s);
+	perfpersist_free(p);
+	call.connect.saved = path;
+	ck_assert_int_eq(perfpersist_connect(
+				 &(struct perfpersist_options){
+					 .sz = sizeof(struct perfpersist_options), .saved = path },
+				 &p),
+			 0);
+}
+
+static void remove_save(void)
+{
+	call.connect.saved = NULL;
+	ck_assert_int_eq(saved_remove(AT_FDCWD, root), 0);
+}
+
+/* A save may have records that are newer than its time. Its processes are none of today's, whatever its
+ * sideband is worth. */
+START_TEST(test_save)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	struct take_result result;
+	char path[64], sideband[96];
+	int fd;
+
+	writer_write(&rings[0], 1, now + EVENTS * HOUR, 4);
+	save_all(path, now);
+	for (int has_sideband = 0; has_sideband <= 1; has_sideband++) {
+		if (has_sideband) {
+			snprintf(sideband, sizeof(sideband), "%s/+sideband", path);
+			close(open(sideband, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		}
+		fd = take_all(2, 0, &result);
+		ck_assert_uint_eq(result.records, 1);
+		ck_assert_uint_eq(count(fd, PERF_RECORD_SAMPLE), 1);
+		ck_assert_uint_eq(count(fd, PERF_RECORD_COMM), 0);
+		ck_assert_int_eq(*said != 0, has_sideband);
+		close(fd);
+	}
+	ck_assert_ptr_nonnull(strstr(said, "; processes will be unnamed"));
+	remove_save();
+}
+END_TEST
+
+/* The first of its events may have been saved long before the others: --last is about the last one. */
+START_TEST(test_last_of_save)
+{
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
+	struct take_result result;
+	char path[64];
+
+	writer_write(&rings[0], 1, now, 4);
+	writer_write(&rings[1], 2, now + HOUR, 4);
+	save_all(path, now);
+	close(take_all(2, HOUR / 2, &result));
+	ck_assert_uint_eq(result.records, 1);
+	remove_save();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("take");
@@ -270,6 +377,8 @@ int main(void)
 	tcase_add_test(tc, test_later_set);
 	tcase_add_test(tc, test_old_enough);
 	tcase_add_test(tc, test_window);
+	tcase_add_test(tc, test_save);
+	tcase_add_test(tc, test_last_of_save);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

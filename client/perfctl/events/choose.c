@@ -42,12 +42,15 @@ static int open_one(struct perfpersist *p, const struct perfpersist_info *info, 
 	return EXIT_OK;
 }
 
-uint64_t chosen_now(struct perfpersist_interleave *records, uint64_t now)
+uint64_t chosen_now(struct perfpersist_interleave *records, size_t n, uint64_t now)
 {
 	struct perfpersist_info info = { .sz = sizeof(info) };
-	bool is_saved = perfpersist_interleave_info(records, 0, &info) >= 0 && info.saved;
+	uint64_t saved = 0;
 
-	return is_saved ? info.saved_mono : now;
+	for (size_t i = 0; i < n; i++)
+		if (perfpersist_interleave_info(records, i, &info) >= 0 && info.saved)
+			saved = MAX(saved, info.saved_mono);
+	return saved ?: now;
 }
 
 void allow_descriptors(void)

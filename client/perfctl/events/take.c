@@ -92,19 +92,22 @@ static void tell_gaps(const struct perfpersist_sideband_info *info, uint64_t sin
 			 info->lost, info->lost == 1 ? "" : "s", info->lost == 1 ? "was" : "were");
 }
 
-/* A file without sideband is valid; only names are missing. For a save without sideband, /proc has
- * no names either. */
+/* A file without sideband is valid; only names are missing. /proc has none for a save: its processes may
+ * have the ids of those of another boot. */
 static int add_sideband(struct taking *t, uint64_t since)
 {
 	struct perfpersist_sideband_info info = { .sz = sizeof(info) };
 	_cleanup_close_ int fd = -EBADF;
-	int r = perfpersist_sideband(t->p, since, t->now, &info, &fd);
+	/* The first record may be newer than a save's time. */
+	int r = perfpersist_sideband(t->p, since, MAX(t->now, since), &info, &fd);
+	bool is_saved = t->call->connect.saved;
 
-	if (r == -EOPNOTSUPP && t->call->connect.saved)
+	if (r < 0 && !(r == -EOPNOTSUPP && is_saved))
+		complain("%s; %s will be unnamed", perfpersist_error(t->p),
+			 is_saved ? "processes" : "exited processes");
+	if (r < 0 && is_saved)
 		return 0;
-	if (r < 0)
-		complain("%s; exited processes will be unnamed", perfpersist_error(t->p));
-	else
+	if (r >= 0)
 		tell_gaps(&info, since);
 	return perfpersist_perfdata_sideband(t->data, fd >= 0 ? fd : -1);
 }
@@ -179,7 +182,7 @@ static int write_samples(struct taking *t)
 	while ((r = perfpersist_interleave_next(t->records, &s, &event)) > 0) {
 		begin = begin ?: s.time;
 		if (++n % RECORDS_AT_ONCE == 0) {
-			progress_tell(&progress, s.time - begin, t->now - begin);
+			progress_tell(&progress, s.time - begin, MAX(t->now, s.time) - begin);
 			if (is_interrupted(t)) {
 				r = -EINTR;
 				break;
@@ -376,8 +379,8 @@ static int write_end(struct taking *t)
 
 static void settle(struct taking *t)
 {
-	t->now = chosen_now(t->records, pp_clock_ns(CLOCK_MONOTONIC));
-	t->began = chosen_now(t->records, t->began);
+	t->now = chosen_now(t->records, t->chosen.n, pp_clock_ns(CLOCK_MONOTONIC));
+	t->began = chosen_now(t->records, t->chosen.n, t->began);
 	selection_settle(&t->selection, perfpersist_event_realtime(t->chosen.events[0], 0),
 			 t->began);
 }
