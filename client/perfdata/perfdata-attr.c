@@ -103,7 +103,8 @@ static void take_attr(const struct perfpersist_source *source, struct perf_event
 {
 	struct perf_event_attr from = {}, attr = {};
 
-	memcpy(&from, source->attr, MIN(source->attr_size, (size_t)PERFDATA_ATTR_SIZE));
+	if (source->attr_size)
+		memcpy(&from, source->attr, MIN(source->attr_size, (size_t)PERFDATA_ATTR_SIZE));
 	attr.type = from.type;
 	attr.size = PERFDATA_ATTR_SIZE;
 	attr.config = from.config;
