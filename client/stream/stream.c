@@ -297,9 +297,12 @@ static uint64_t release_until(const struct perfpersist_stream *s, uint64_t until
 	return MAX(s->until, until - MIN(until, UNDER_WAY));
 }
 
-/* Whether the last copy of an event was refused; after some attempts that is an error. */
+/* Whether the last copy of an event was refused; that is an error when all attempts for all events
+ * were made, so that each event without its last copy is cut. */
 static int lacks_last_copy(struct perfpersist_stream *s)
 {
+	const struct streamed *without = NULL;
+
 	for (size_t i = 0; i < s->n; i++) {
 		const struct streamed *one = s->all[i];
 
@@ -307,13 +310,14 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 			continue;
 		if (one->refused < LAST_COPY_ATTEMPTS)
 			return 1;
-		return stream_fail(s->p,
-				   client_fail(-EAGAIN,
-					       "the last records of %s/%s could not be copied: "
-					       "perfpersistd is busy, or has no room for copies",
-					       one->ns, one->name));
+		without = without ?: one;
 	}
-	return 0;
+	if (!without)
+		return 0;
+	return stream_fail(s->p, client_fail(-EAGAIN,
+					     "the last records of %s/%s could not be copied: "
+					     "perfpersistd is busy, or has no room for copies",
+					     without->ns, without->name));
 }
 
 /* Ends an event of which nothing more can be read than all up to `found`. */

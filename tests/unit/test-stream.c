@@ -647,14 +647,19 @@ START_TEST(test_copies_deserted)
 }
 END_TEST
 
-static void busy_script(int fd)
+static void busy_script(int fd, int attempts)
 {
 	char more;
 
 	refused_script(fd);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < attempts; i++)
 		refuse_copies(fd, EAGAIN);
 	ck_assert_int_eq(recv(fd, &more, sizeof(more), 0), 0);
+}
+
+static void busy_once_script(int fd)
+{
+	busy_script(fd, 20);
 }
 
 /* The last copy of an event is refused, while another has more than its share: the attempts end all
@@ -671,7 +676,7 @@ START_TEST(test_last_copy_refused)
 
 	for (uint32_t i = 0; i < N; i++)
 		writer_write(&w[0], i, 1 + i * 1000000ULL, 8004);
-	server_start(&server, busy_script);
+	server_start(&server, busy_once_script);
 	s = stream_new(server_connect(&server), false);
 	add(s, &w[0], 0);
 	add_copy(s, &w[1], 1);
@@ -686,6 +691,50 @@ START_TEST(test_last_copy_refused)
 	ck_assert_int_eq(r, -EAGAIN);
 	ck_assert_uint_eq(read, N);
 	ck_assert_uint_eq(cut, 1);
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
+	perfpersist_stream_free(s);
+	server_end(&server);
+	writer_done(&w[0]);
+	writer_done(&w[1]);
+}
+END_TEST
+
+static void busy_twice_script(int fd)
+{
+	busy_script(fd, 40);
+}
+
+/* The attempts for an event begin when those for an earlier one have ended: both are cut. */
+START_TEST(test_last_copies_refused)
+{
+	enum { N = 8000 };
+	struct writer w[2] = { writer_new(0, 4096, 64), writer_new(1, 1 << 26, 8192) };
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct perfpersist_stream *s;
+	struct server server;
+	uint32_t read = 0, cut[2] = {};
+	int r;
+
+	for (uint32_t i = 0; i < N; i++)
+		writer_write(&w[1], i, 1 + i * 1000000ULL, 8004);
+	server_start(&server, busy_twice_script);
+	s = stream_new(server_connect(&server), false);
+	add_copy(s, &w[0], 0);
+	add(s, &w[1], 1); /* more than its share is read before new rings are asked for */
+	set_state(&w[1], PP_RING_RETIRED);
+	perfpersist_stream_stop(s);
+	do {
+		r = perfpersist_stream_dispatch(s);
+		while (perfpersist_stream_next(s, &item) == 1) {
+			read += item.kind == PERFPERSIST_STREAM_RECORD;
+			if (item.kind == PERFPERSIST_STREAM_CUT)
+				cut[item.event]++;
+		}
+	} while (r > 0);
+	ck_assert_int_eq(r, -EAGAIN);
+	ck_assert_uint_eq(read, N);
+	ck_assert_uint_eq(cut[0], 1);
+	ck_assert_uint_eq(cut[1], 1);
 	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
 	perfpersist_stream_free(s);
 	server_end(&server);
@@ -734,6 +783,7 @@ int main(void)
 	tcase_add_test(t, test_copies_come_later);
 	tcase_add_test(t, test_copies_deserted);
 	tcase_add_test(t, test_last_copy_refused);
+	tcase_add_test(t, test_last_copies_refused);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
 	return run_suite(s);
