@@ -421,7 +421,8 @@ _public_ uint64_t perfpersist_stream_delay(struct perfpersist_stream *s)
 
 		if (one->ended)
 			continue;
-		if (perfpersist_event_is_copy(one->event))
+		/* New rings are asked for when the old ones are read, and then again and again. */
+		if (one->becomes ? one->asked > 0 : perfpersist_event_is_copy(one->event))
 			delay = MIN(delay, next - MIN(next, now));
 		else if (one->wakeup < 0)
 			delay = MIN(delay, perfpersist_follow_delay(one->follow));

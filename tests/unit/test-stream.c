@@ -699,6 +699,43 @@ START_TEST(test_last_copy_refused)
 }
 END_TEST
 
+static void no_rings_script(int fd)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	struct pp_msg_wakeup_reply reply = { .id = 5 };
+	uint32_t serial = server_expect(fd, PP_OP_WAKEUP, body);
+
+	waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server_send(fd, PP_OP_WAKEUP | PP_OP_REPLY, serial, &reply, &waker, 1);
+	busy_script(fd, 1);
+}
+
+/* Nobody wakes a stream when it can have the new rings: it asks by itself, and soon. */
+START_TEST(test_new_rings_refused)
+{
+	struct perfpersist_stream_options o = {
+		.sz = sizeof(o),
+		.wakeup = true,
+		.at_once = true,
+	};
+	struct writer w = writer_new(0, 4096, 64);
+	struct perfpersist_stream *s = NULL;
+	struct server server;
+
+	server_start(&server, no_rings_script);
+	ck_assert_int_eq(perfpersist_stream_new(server_connect(&server), &o, &s), 0);
+	add(s, &w, 0);
+	set_state(&w, PP_RING_RETIRED);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_nothing(s);
+	ck_assert_uint_le(perfpersist_stream_delay(s), 500000000);
+	perfpersist_stream_free(s);
+	server_end(&server);
+	close(waker);
+	writer_done(&w);
+}
+END_TEST
+
 static void busy_twice_script(int fd)
 {
 	busy_script(fd, 40);
@@ -783,6 +820,7 @@ int main(void)
 	tcase_add_test(t, test_copies_come_later);
 	tcase_add_test(t, test_copies_deserted);
 	tcase_add_test(t, test_last_copy_refused);
+	tcase_add_test(t, test_new_rings_refused);
 	tcase_add_test(t, test_last_copies_refused);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
