@@ -93,11 +93,10 @@ static void count_begin(struct streamed *one)
 
 /* ── Asking the daemon for rings ────────────────────────────────────────────────────────── */
 
-static bool is_too_soon(const struct perfpersist_stream *s, const struct streamed *one,
-			uint64_t now)
+static bool may_ask(const struct perfpersist_stream *s, const struct streamed *one, uint64_t now)
 {
-	return now - one->asked < (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL) ||
-	       one->refused >= LAST_COPY_ATTEMPTS;
+	return now - one->asked >= (s->stop ? LAST_COPY_INTERVAL : COPY_INTERVAL) &&
+	       one->refused < LAST_COPY_ATTEMPTS && !streamed_is_complete(s, one);
 }
 
 /*
@@ -148,7 +147,7 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time, uin
 
 	if (!s->p)
 		return -ENOENT;
-	if (is_too_soon(s, one, now))
+	if (!may_ask(s, one, now))
 		return 1;
 	one->asked = now;
 	r = was_copy ? perfpersist_open_copy(s->p, one->ns, one->name, &e)
@@ -198,7 +197,7 @@ static int look_at_copies(struct perfpersist_stream *s, size_t i, uint64_t now)
 	struct streamed *one = s->all[i];
 	int r;
 
-	if (is_too_soon(s, one, now))
+	if (!may_ask(s, one, now))
 		return 0;
 	one->asked = now;
 	r = perfpersist_event_refresh(one->event, s->p);

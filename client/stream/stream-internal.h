@@ -54,6 +54,13 @@ struct perfpersist_stream {
 	bool is_over, has_told_end;
 };
 
+/* Whether the stream asks for nothing more of the event: what is recorded later is not wanted. */
+static inline bool streamed_is_complete(const struct perfpersist_stream *s,
+					const struct streamed *one)
+{
+	return s->stop && one->looked >= s->stop;
+}
+
 /* ── stream-changes.c; each returns 0 or -errno ── */
 
 /* Copies the thread's last error message to the connection; returns error. p may be NULL. */

@@ -233,6 +233,7 @@ static int read_one(struct perfpersist_stream *s, size_t i, uint64_t now)
 static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64_t *until)
 {
 	struct streamed *one = s->all[i];
+	uint64_t found;
 	int r = one->becomes ? 0 : stream_look_around(s, i, now);
 
 	if (r >= 0)
@@ -245,10 +246,11 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	}
 	if (r < 0)
 		return r;
+	found = streamed_is_complete(s, one) ? now : MAX(one->looked, one->given_up);
 	if (r && one->held > HELD_MOST) /* released even if records are under way */
 		*until = MIN(*until, one->last + UNDER_WAY + 1);
 	else
-		*until = MIN(*until, r ? one->last : MAX(one->looked, one->given_up));
+		*until = MIN(*until, r ? one->last : found);
 	s->has_more |= r;
 	return stream_tell_overwritten(s, i, now);
 }

@@ -699,6 +699,42 @@ START_TEST(test_last_copy_refused)
 }
 END_TEST
 
+static void by_turns_script(int fd)
+{
+	char more;
+
+	send_copies(fd);
+	refuse_copies(fd, EAGAIN); /* that of the second event */
+	send_copies(fd);
+	ck_assert_int_eq(recv(fd, &more, sizeof(more), 0), 0);
+}
+
+/* An event that has its last copy is not copied again while another's is refused. */
+START_TEST(test_last_copies_by_turns)
+{
+	struct perfpersist_stream *s;
+	struct server server;
+	int r;
+
+	copied = writer_new(0, 4096, 64);
+	server_start(&server, by_turns_script);
+	s = stream_new(server_connect(&server), false);
+	add_copy(s, &copied, 0);
+	add_copy(s, &copied, 1);
+	writer_write(&copied, 1, 1, 4);
+	perfpersist_stream_stop(s);
+	while ((r = perfpersist_stream_dispatch(s)) == 1)
+		expect_nothing(s);
+	ck_assert_int_eq(r, 0);
+	expect_record(s, 0, 1);
+	expect_record(s, 1, 1);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	perfpersist_stream_free(s);
+	server_end(&server);
+	writer_done(&copied);
+}
+END_TEST
+
 static void no_rings_script(int fd)
 {
 	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
@@ -820,6 +856,7 @@ int main(void)
 	tcase_add_test(t, test_copies_come_later);
 	tcase_add_test(t, test_copies_deserted);
 	tcase_add_test(t, test_last_copy_refused);
+	tcase_add_test(t, test_last_copies_by_turns);
 	tcase_add_test(t, test_new_rings_refused);
 	tcase_add_test(t, test_last_copies_refused);
 	tcase_add_test(t, test_refused);
