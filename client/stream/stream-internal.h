@@ -32,7 +32,8 @@ struct streamed {
 	uint64_t waited_for; /* since when rings are refused and others wait; 0: they do not */
 	uint64_t given_up;   /* others waited up to then */
 	uint64_t asked;	     /* copies, new rings: when last asked for, in vain or not */
-	uint64_t looked;     /* CLOCK_MONOTONIC, ns: all records up to then were found */
+	uint64_t looked;     /* CLOCK_MONOTONIC, ns: all records up to then are in the rings */
+	uint64_t found;	     /* likewise: and were read */
 	uint64_t last;	     /* time of the newest record that was found */
 	size_t held;	     /* bytes */
 	uint64_t overwritten, told; /* in replaced rings; reported in all */

@@ -233,7 +233,7 @@ static int read_one(struct perfpersist_stream *s, size_t i, uint64_t now)
 static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64_t *until)
 {
 	struct streamed *one = s->all[i];
-	uint64_t found;
+	uint64_t looked;
 	int r = one->becomes ? 0 : stream_look_around(s, i, now);
 
 	if (r >= 0)
@@ -246,11 +246,13 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	}
 	if (r < 0)
 		return r;
-	found = streamed_is_complete(s, one) ? now : MAX(one->looked, one->given_up);
+	if (r == 0)
+		one->found = one->looked;
+	looked = streamed_is_complete(s, one) ? now : MAX(one->looked, one->given_up);
 	if (r && one->held > HELD_MOST) /* released even if records are under way */
 		*until = MIN(*until, one->last + UNDER_WAY + 1);
 	else
-		*until = MIN(*until, r ? one->last : found);
+		*until = MIN(*until, r ? one->last : looked);
 	s->has_more |= r;
 	return stream_tell_overwritten(s, i, now);
 }
@@ -322,12 +324,12 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 					     without->ns, without->name));
 }
 
-/* Ends an event of which nothing more can be read than all up to `found`. */
-static int cut(struct perfpersist_stream *s, size_t i, uint64_t found)
+/* Ends an event of which nothing more can be read. */
+static int cut(struct perfpersist_stream *s, size_t i)
 {
 	s->all[i]->ended = true;
 	stop_wakeup(s, s->all[i]);
-	return stream_tell(s, i, PERFPERSIST_STREAM_CUT, found);
+	return stream_tell(s, i, PERFPERSIST_STREAM_CUT, s->all[i]->found);
 }
 
 _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
@@ -340,13 +342,12 @@ _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
 	s->has_more = false;
 	for (size_t i = 0; i < s->n && !s->is_over; i++) {
 		struct streamed *one = s->all[i];
-		uint64_t found = one->looked;
 		int err = one->ended ? 0 : go_round(s, i, now, &until);
 
 		if (err < 0)
 			r = err;
 		if (err == -EBADMSG || err == -ECONNRESET) /* the others go on */
-			err = cut(s, i, found);
+			err = cut(s, i);
 		if (err < 0)
 			until = 0;
 		failed |= err < 0;

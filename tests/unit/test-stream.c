@@ -365,6 +365,44 @@ START_TEST(test_damaged)
 }
 END_TEST
 
+/* What a full event has not read is not claimed, though its rings were looked at since. */
+START_TEST(test_damaged_full)
+{
+	enum { N = 3000, OTHERS = 7 };
+	struct perfpersist_stream *s = stream_new(NULL, true);
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer w = writer_new(0, 1 << 25, 8192), other = writer_new(0, 4096, 64);
+	uint32_t read = 0;
+	uint64_t time;
+	int r;
+
+	for (uint32_t i = 0; i < N; i++)
+		writer_write(&w, i, i + 1, 8004);
+	add(s, &w, 0);
+	for (int i = 1; i <= OTHERS; i++) /* the more events, the smaller each share */
+		add(s, &other, i);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 1);
+	while (perfpersist_stream_next(s, &item) == 1)
+		read++;
+	time = now();
+	writer_write(&w, N, time, 8004);
+	atomic_store(WRITER_WORD(&w, head), 3);
+	do {
+		r = perfpersist_stream_dispatch(s);
+		while (perfpersist_stream_next(s, &item) == 1)
+			if (item.kind == PERFPERSIST_STREAM_CUT)
+				ck_assert_uint_le(item.time, time);
+			else
+				read++;
+	} while (r == 1);
+	ck_assert_int_eq(r, -EBADMSG);
+	ck_assert_uint_eq(read, N);
+	perfpersist_stream_free(s);
+	writer_done(&w);
+	writer_done(&other);
+}
+END_TEST
+
 /* More than an event's share, all an hour ahead of this clock: all is returned, and no caller is
  * told again and again that there is more while nothing is returned. */
 START_TEST(test_future)
@@ -848,6 +886,7 @@ int main(void)
 	tcase_add_test(t, test_stop);
 	tcase_add_test(t, test_far_behind);
 	tcase_add_test(t, test_damaged);
+	tcase_add_test(t, test_damaged_full);
 	tcase_add_test(t, test_future);
 	tcase_add_test(t, test_still);
 	tcase_add_test(t, test_unattended);
