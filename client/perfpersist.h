@@ -1132,9 +1132,10 @@ struct perfpersist_stream_item {
 
 /* Looks what has become of the events and what there is to read. 0; 1: there is more, so come again
  * when all was given out, without waiting. -EBADMSG (a ring is damaged) and -ECONNRESET (an event
- * needs copies or new rings, and the daemon is gone): that event ends, and the others go on. -ENOMEM,
- * or as perfpersist_open(), for copies or new rings that have been refused for two seconds: the next
- * dispatch tries again. perfpersist_stream_next() still gives out what was complete by then. */
+ * needs copies or new rings, and the daemon is gone; those it has were read): that event ends, and
+ * the others go on. -ENOMEM, or as perfpersist_open(), for copies or new rings that have been refused
+ * for two seconds: the next dispatch tries again. perfpersist_stream_next() still gives out what was
+ * complete by then. */
 int perfpersist_stream_dispatch(struct perfpersist_stream *s);
 
 /* The next item. 1 with *ret filled (its sz set), valid until the next dispatch; 0: nothing until

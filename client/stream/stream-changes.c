@@ -100,19 +100,17 @@ static bool may_ask(const struct perfpersist_stream *s, const struct streamed *o
 }
 
 /*
- * The daemon gave no rings. If it is gone, this ends the event. Else it is busy, or copies take more
- * memory than it may use, and the next attempt may succeed: 0, until the others have waited enough.
+ * The daemon gave no rings. If it is gone, the event ends when the rings it has are read. Else it is
+ * busy, or copies take more memory than it may use, and the next attempt may succeed: 0, until the
+ * others have waited enough.
  */
 static int be_refused(struct perfpersist_stream *s, size_t i, int error, uint64_t now)
 {
 	struct streamed *one = s->all[i];
 
-	if (s->p->ended)
-		return stream_fail(s->p,
-				   client_fail(-ECONNRESET,
-					       "cannot go on reading %s/%s: the connection to "
-					       "perfpersistd has ended",
-					       one->ns, one->name));
+	one->is_deserted = s->p->ended;
+	if (one->is_deserted)
+		return 0;
 	one->waited_for = one->waited_for ?: now;
 	if (s->stop ? ++one->refused < LAST_COPY_ATTEMPTS : now - one->waited_for < COPY_PATIENCE)
 		return 0;

@@ -24,6 +24,7 @@ struct streamed {
 	bool is_told;	 /* the daemon tells what happens to the event */
 	bool has_notice; /* and has just done so */
 	bool is_paused;
+	bool is_deserted; /* it needs rings, and the daemon is gone: what is left is read first */
 	bool ended;
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */

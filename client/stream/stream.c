@@ -198,12 +198,12 @@ static bool is_full(const struct perfpersist_stream *s, const struct streamed *o
 
 static int cannot_go_on(const struct perfpersist_stream *s, const struct streamed *one, int error)
 {
-	return stream_fail(
-		s->p, error == -EBADMSG
-			      ? client_fail(error, "cannot go on reading %s/%s: a ring is damaged",
-					    one->ns, one->name)
-			      : client_fail(error, "cannot go on reading %s/%s: %s", one->ns,
-					    one->name, strerror(-error)));
+	const char *why = error == -EBADMSG	 ? "a ring is damaged"
+			  : error == -ECONNRESET ? "the connection to perfpersistd has ended"
+						 : strerror(-error);
+
+	return stream_fail(s->p, client_fail(error, "cannot go on reading %s/%s: %s", one->ns,
+					     one->name, why));
 }
 
 /* Reads the available records. 1: there is more to read at once. */
@@ -234,11 +234,11 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 {
 	struct streamed *one = s->all[i];
 	uint64_t looked;
-	int r = one->becomes ? 0 : stream_look_around(s, i, now);
+	int r = one->becomes || one->is_deserted ? 0 : stream_look_around(s, i, now);
 
 	if (r >= 0)
 		r = read_one(s, i, now);
-	if (r == 0 && one->becomes) {
+	if (r == 0 && one->becomes && !one->is_deserted) {
 		r = stream_go_over(s, i, now);
 		if (r < 0 || one->ended)
 			return r;
@@ -248,6 +248,8 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 		return r;
 	if (r == 0)
 		one->found = one->looked;
+	if (r == 0 && one->is_deserted)
+		return stream_tell_overwritten(s, i, now) ?: cannot_go_on(s, one, -ECONNRESET);
 	looked = streamed_is_complete(s, one) ? now : MAX(one->looked, one->given_up);
 	if (r && one->held > HELD_MOST) /* released even if records are under way */
 		*until = MIN(*until, one->last + UNDER_WAY + 1);

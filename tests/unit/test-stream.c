@@ -672,6 +672,8 @@ START_TEST(test_copies_deserted)
 	server_end(&server);
 	writer_write(&w[0], 1, 1, 4);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), -ECONNRESET);
+	ck_assert_str_eq(perfpersist_error(NULL), "cannot go on reading space/name: "
+						  "the connection to perfpersistd has ended");
 	expect_kind(s, PERFPERSIST_STREAM_CUT, 1);
 	expect_record(s, 0, 1);
 	expect_kind(s, PERFPERSIST_STREAM_UNATTENDED, 0);
@@ -682,6 +684,52 @@ START_TEST(test_copies_deserted)
 	perfpersist_stream_free(s);
 	writer_done(&w[0]);
 	writer_done(&w[1]);
+}
+END_TEST
+
+static void one_copy_script(int fd)
+{
+	refused_script(fd);
+	send_copies(fd);
+}
+
+/* The daemon goes when a part of a copy has been read: the rest is read, too, and is not missing. */
+START_TEST(test_full_copy_deserted)
+{
+	enum { N = 3000, OTHERS = 7 };
+	struct perfpersist_stream_item item = { .sz = sizeof(item) };
+	struct writer other = writer_new(0, 4096, 64);
+	struct perfpersist_stream *s;
+	struct server server;
+	uint64_t begin = now(), cut = 0;
+	uint32_t read = 0;
+	bool failed = false;
+
+	copied = writer_new(0, 1 << 25, 8192);
+	for (uint32_t i = 0; i < N; i++)
+		writer_write(&copied, i, i + 1, 8004);
+	server_start(&server, one_copy_script);
+	s = stream_new(server_connect(&server), true);
+	for (int i = 0; i < OTHERS; i++) /* the more events, the smaller each share */
+		add(s, &other, i);
+	add_copy(s, &copied, OTHERS);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 1);
+	server_end(&server);
+	perfpersist_stream_stop(s); /* asks again at once */
+	do {
+		while (perfpersist_stream_next(s, &item) == 1) {
+			read += item.kind == PERFPERSIST_STREAM_RECORD;
+			if (item.kind == PERFPERSIST_STREAM_CUT)
+				cut = item.time;
+		}
+		failed |= perfpersist_stream_dispatch(s) == -ECONNRESET;
+	} while (item.kind != PERFPERSIST_STREAM_END);
+	ck_assert(failed);
+	ck_assert_uint_eq(read, N);
+	ck_assert_uint_ge(cut, begin);
+	perfpersist_stream_free(s);
+	writer_done(&copied);
+	writer_done(&other);
 }
 END_TEST
 
@@ -894,6 +942,7 @@ int main(void)
 	tcase_add_test(t, test_copy_resized);
 	tcase_add_test(t, test_copies_come_later);
 	tcase_add_test(t, test_copies_deserted);
+	tcase_add_test(t, test_full_copy_deserted);
 	tcase_add_test(t, test_last_copy_refused);
 	tcase_add_test(t, test_last_copies_by_turns);
 	tcase_add_test(t, test_new_rings_refused);
