@@ -125,7 +125,7 @@ expect_eq "$(calls_of f/calls)" 50 "calls since the last firing"
 
 # What was turned, and waits for an earlier tape, is kept when its event is deleted. What root saves in the
 # services' stead is theirs.
-perfctl create d/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
+perfctl create d/calls -e raw_syscalls:sys_enter --filter 'id == 3 && common_pid > 1' --comm "${NUMBERED##*/}" -m 256K >/dev/null
 perfctl trigger add d/keep "${ON_MARK[@]}" --action freeze calls >/dev/null
 armed d/keep 1
 calls 70
@@ -135,8 +135,9 @@ calls 30
 "$MARK"
 wait_until 20 is d/keep tapes 1
 # Not when another name goes: what it had turned waits, and it is armed again later.
-perfctl create d/second -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K --share >/dev/null
+perfctl create d/second -e raw_syscalls:sys_enter --filter 'id == 3 && common_pid > 1' --comm "${NUMBERED##*/}" -m 256K --share >/dev/null
 expect_eq "$(perfctl show d/second --json | json_field shares)" "$(perfctl show d/calls --json | json_field id)" "whose buffers it has"
+expect_eq "$(trigger_field d/keep tapes)" 1 "tapes, with a second name"
 perfctl delete d/second >/dev/null
 expect_eq "$(trigger_field d/keep tapes)" 1 "tapes, when a second name has gone"
 perfctl delete d/calls >/dev/null

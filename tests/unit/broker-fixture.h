@@ -626,6 +626,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		ret->spec = o->spec;
 		e = fake_make(f, &ret->spec);
 		e->origin = fake_find(f, o->id)->origin;
+		e->now = fake_find(f, o->id)->now;
 		e->shares = o->id;
 		e->memory = 0;
 		break;

@@ -190,6 +190,34 @@ START_TEST(second_names_are_no_targets)
 }
 END_TEST
 
+/* What waits for an earlier tape goes on waiting when the event gets another name. */
+START_TEST(second_names_are_not_turned)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.name = "x2",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1 aim2:1");
+	fire(2);
+	expect("turn1");
+	fire(2);
+	expect("");
+	ck_assert(now_of(1) & PP_NOW_TURNED);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	expect("");
+	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
+	release();
+	expect("give3 turn1");
+}
+END_TEST
+
 START_TEST(removing_the_trigger_disarms)
 {
 	uint64_t before;
@@ -1255,6 +1283,7 @@ int main(void)
 	tcase_add_test(t, later_events_are_armed_too);
 	tcase_add_loop_test(t, globs, 0, 12);
 	tcase_add_test(t, second_names_are_no_targets);
+	tcase_add_test(t, second_names_are_not_turned);
 	tcase_add_test(t, removing_the_trigger_disarms);
 	tcase_add_test(t, changes_of_targets);
 	tcase_add_test(t, many_targets);

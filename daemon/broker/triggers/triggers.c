@@ -29,10 +29,11 @@ struct aim {
 
 /* ── what is due ────────────────────────────────────────────────────────────────────────── */
 
-/* A second tape of an event waits until the first is saved; a pause makes none. */
+/* A second tape of an event waits until the first is saved; a pause makes none. Second names show what the event
+ * is, and have no tapes. */
 static bool is_turn_due(const struct triggers *t, const struct event *e)
 {
-	return e->truth.now & PP_NOW_TURNED && !e->arm_tried &&
+	return e->truth.now & PP_NOW_TURNED && !e->truth.shares && !e->arm_tried &&
 	       (e->truth.now & PP_NOW_STOPPED || !tapes_of(&t->lifecycle->tapes, e->truth.id));
 }
 
