@@ -160,7 +160,7 @@ perfctl trigger add e/storm --on syscalls:sys_enter_close --comm "${NUMBERED##*/
 armed e/storm 3
 start_collector "$collected"
 # Another one beside it takes nothing from it.
-spawn bash -c 'while :; do "$@" snapshots collect --once -D "$0" 2>/dev/null; sleep 0.3; done' "$collected" "${PERFCTL[@]}"
+spawn bash -c 'while :; do "$@" snapshots collect --once --max-files-of-trigger 9999 --max-files 9999 -D "$0" 2>/dev/null; sleep 0.3; done' "$collected" "${PERFCTL[@]}"
 BESIDE=$SPAWNED
 # The buffers hold so many calls, if the collector is slow.
 for ((i = 0; i < $(length 1 15); i++)); do
