@@ -357,7 +357,7 @@ if full; then
 	mark 40
 	"$SCRATCH/late-$$"
 	kill -CONT "$DAEMON_PID"
-	expect_counts c/noise0 40 0 0 0
+	expect_counts c/noise0 40 0 0 40 # each without a target
 	collect 6 "$collected"
 	perfctl trigger remove c/untold >/dev/null
 	perfctl delete $(seq -f 'c/noise%g' 0 31) >/dev/null
