@@ -113,11 +113,13 @@ spawn() {
 	_spawned+=("$SPAWNED")
 }
 
-# busy SECONDS [CPU]: keeps a CPU (default: any) busy in the background for at most so long.
+# busy SECONDS [CPU]: keeps a CPU (default: any) busy in the background for at most so long. Without timeout(1),
+# which leaves its child behind if it is ended in the moment of its fork.
 busy() {
 	local pin=()
 	[ $# -gt 1 ] && pin=(taskset -c "$2")
-	spawn timeout "$1" "${pin[@]}" sh -c 'while :; do :; done'
+	# shellcheck disable=SC2016
+	spawn "${pin[@]}" bash -c 'while [ $SECONDS -lt "$1" ]; do :; done' busy "$1"
 }
 
 # All processes that were started with our instance's name, except zombies.
