@@ -89,7 +89,8 @@ expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --agains
 expect_eq "$(jq -c '.findings[] | select(.victim.comm == env.SCENE + "-waiter" and .culprit.comm == env.SCENE + "-holder") |
 	[.kind, .max_ns > 45000000, .count >= 1]' <<<"$OUT")" '["sleep",true,true]' "who held the lock: $(jq -c .findings <<<"$OUT")"
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m
-expect_match "$OUT" "[1-3]\\. $SCENE-holder\\[[0-9]+\\] let $SCENE-waiter\\[[0-9]+\\] wait for up to" "who held the lock, in words"
+# (In any line: what the filter leaves out makes others look as if they had waited, or had not.)
+expect_match "$OUT" "[0-9]+\\. $SCENE-holder\\[[0-9]+\\] let $SCENE-waiter\\[[0-9]+\\] wait for up to" "who held the lock, in words"
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m --html page
 expect_eq "$(page_report page | jq -r .findings | grep -c "$SCENE-holder.* let $SCENE-waiter")" 1 "who held the lock, on the page"
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
