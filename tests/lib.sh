@@ -318,11 +318,19 @@ _delete_all() {
 	perfctl delete "${names[@]}" >/dev/null || _fault "these could not all be deleted: ${names[*]}"
 }
 
+# Whether this shell still has it: the number of one that has ended may be another test's by now.
+_is_child() {
+	local stat
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return
+	stat=${stat##*) ? }
+	[ "${stat%% *}" = $$ ]
+}
+
 _end_processes() {
 	local pid
 
 	for pid in "${_spawned[@]}"; do
-		kill -TERM "$pid" 2>/dev/null
+		! _is_child "$pid" || kill -TERM "$pid" 2>/dev/null
 	done
 	if [ -n "$DAEMON_PID" ] && ! gone "$DAEMON_PID"; then
 		kill -TERM "$DAEMON_PID"
