@@ -53,8 +53,8 @@ struct checkpoint_slot {
 	 * what the limit left out for good */
 	uint64_t mono;
 	uint64_t real;
-	uint64_t
-		skipped; /* bytes since the file was made, without those that wait for the next one */
+	/* bytes since the file was made, without those that wait for the next checkpoint */
+	uint64_t skipped;
 	struct checkpoint_ring rings[];
 };
 

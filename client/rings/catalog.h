@@ -16,9 +16,9 @@ struct client_catalog {
 };
 
 /*
- * Copies the catalog behind fd, and takes fd over, whatever the outcome. size: its bytes, as the
- * daemon said; 0: as the catalog says. What was copied is not read again: fd is kept to be handed on. -EBADMSG (not a catalog), -EPROTONOSUPPORT (made by a newer
- * version), -ENOMEM.
+ * Copies the catalog behind fd, and takes fd over, whatever the outcome: it is kept to be handed on, and not
+ * read again. size: its bytes, as the daemon said; 0: as the catalog says. -EBADMSG (not a catalog),
+ * -EPROTONOSUPPORT (made by a newer version), -ENOMEM.
  */
 int client_catalog_open(int fd, size_t size, struct client_catalog *ret);
 void client_catalog_done(struct client_catalog *c);

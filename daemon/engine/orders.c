@@ -234,10 +234,11 @@ static void keep_turned(struct exchange *x)
 	char path[PINS_PATH_SIZE];
 	int state;
 
-	if (!names_end_rings(x->order.id, &x->order.allowance) || names_find(x->order.id, path) < 0)
+	if (names_find(x->order.id, path) < 0)
 		return;
 	state = event_arm_state(path);
-	if ((state == ARM_TURNED || state == ARM_CLOSING) && disarm(x, &f) < 0)
+	if ((state == ARM_TURNED || state == ARM_CLOSING) &&
+	    names_end_rings(x->order.id, &x->order.allowance) && disarm(x, &f) < 0)
 		log_warning(
 			"What a trigger has frozen of the deleted event with id %llu is lost: %s",
 			(unsigned long long)x->order.id, f.sentence);

@@ -188,7 +188,7 @@ static void find_saves(struct completion *c)
 
 /* ── Our events ─────────────────────────────────────────────────────────────────────────── */
 
-/* Whether names of this kind are those of events that there are; as for NAMES, a namespace is one, too. */
+/* Whether only names of events complete it: for NAMES a namespace does, too. */
 static bool is_name(enum completes kind)
 {
 	return kind == COMPLETE_NAME || kind == COMPLETE_TRIGGER;

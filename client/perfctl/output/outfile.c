@@ -139,12 +139,16 @@ static int name_it(struct outfile *f)
 	return -EEXIST;
 }
 
-/* Not every file system can rename without replacing. */
+/* Not every file system can rename without replacing (NFS), nor has every one hard links (FAT). */
 static int rename_new(struct outfile *f)
 {
-	if (link(f->hidden, f->path) < 0)
+	if (link(f->hidden, f->path) == 0) {
+		unlink(f->hidden);
+		return 0;
+	}
+	if (errno == EEXIST ||
+	    renameat2(AT_FDCWD, f->hidden, AT_FDCWD, f->path, RENAME_NOREPLACE) < 0)
 		return -errno;
-	unlink(f->hidden);
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 #include "client/perfctl/trace/trace.h"
 
 struct repeats {
-	uint32_t *
-		group; /* of each event: the first one of its tracepoint, + 1; 0: it is the only one */
+	/* of each event: the first one of its tracepoint, + 1; 0: it is the only one */
+	uint32_t *group;
 	uint32_t *member;
 	struct told *told; /* of each CPU and group that had a record */
 	size_t n_told;

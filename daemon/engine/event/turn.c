@@ -192,7 +192,7 @@ int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans 
 	int r;
 
 	*ret = (struct pp_orphans){};
-	/* Another order was faster. */
+	/* The order is late: another one has turned or disarmed it, and the answer says so. */
 	if (event_arm_state(path) == ARM_NONE)
 		return 0;
 	if (event_close(path, false) == 0)
