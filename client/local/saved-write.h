@@ -47,6 +47,6 @@ struct saved_event_counts {
 	size_t damaged;		 /* rings */
 };
 
-/* Writes all files of an event. info->saved 0: it is saved now. ret_file: the one that failed. */
-int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *info,
+/* Writes all files of an event. event->saved 0: it is saved now. ret_file: the one that failed. */
+int saved_write_event(int dir_fd, struct perfpersist_event *e, const struct perfpersist_info *event,
 		      struct saved_event_counts *ret, char ret_file[static 32]);
