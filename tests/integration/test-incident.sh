@@ -140,7 +140,7 @@ expect_match "$(perfctl report -i clock --findings)" "Not recorded: who waits fo
 # ── two events of one tracepoint ─────────────────────────────────────────────────────────
 
 for name in one two; do
-	perfctl create "twice/$name" -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 1M >/dev/null
+	perfctl create "twice/$name" -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 16M >/dev/null
 done
 mkfifo quiet
 spawn bash -c 'exec 9<>quiet; for i in {1..30}; do read -rt 0.002 -u 9; done'
@@ -150,7 +150,7 @@ perfctl snapshot twice/one -o once >/dev/null 2>&1
 perfctl snapshot twice/ -o twice >/dev/null 2>&1
 # of_process FILE: what the report says of that process.
 of_process() {
-	perfctl report -i "$1" --json | jq -c --argjson pid "$SPAWNED" '.processes[] | select(.pid == $pid) | [.switches, .on_cpu_ns]'
+	perfctl report -i "$1" --top 100000 --json | jq -c --argjson pid "$SPAWNED" '.processes[] | select(.pid == $pid) | [.switches, .on_cpu_ns]'
 }
 expect_match "$(of_process once)" '^\[[3-9][0-9],'
 expect_eq "$(of_process twice)" "$(of_process once)" "switches and time on CPUs, recorded twice"
