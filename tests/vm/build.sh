@@ -40,11 +40,11 @@ cd "$(dirname "$0")"
 kernels=(linux-image-amd64 linux-image-6.12-amd64)
 
 # Packages that tests need besides a bootable system: perfpersist's dependencies, so that its
-# packages install in seconds, and tools for inspection.
+# packages install in seconds, what unit tests are linked with, and tools for inspection.
 packages=(
 	systemd systemd-sysv udev dbus apt kmod passwd procps util-linux
 	libbpf1 libdw1 libelf1 libinih1 libsystemd0 libtraceevent1
-	bpftool jq bash-completion rasdaemon linux-perf
+	bpftool jq bash-completion rasdaemon linux-perf libsubunit0
 )
 
 skip() {
