@@ -7,8 +7,9 @@
  *
  * A child makes calls on one CPU as fast as it can, and so does this process on another; all are
  * recorded. Then it makes one call of another kind, which fires. A result is the time of the newest record of
- * the child's CPU in what was frozen minus that of the call that fired. Rounds in which the child did
- * not run just then are left out. The rounds of the first two alternate; perf takes ten rounds of its
+ * the child's CPU in what was frozen minus the time just before that call; and minus that of the record of the
+ * call, which is written when the targets are frozen. Rounds in which the child did not run just then are left
+ * out. The rounds of the first two alternate; perf takes ten rounds of its
  * own, because it writes a file each time.
  */
 #include "tests/bench/measure.h"
@@ -27,15 +28,16 @@
 #define PERF_ROUNDS 10
 #define FIRES SYS_getpgid
 #define FIRES_FTRACE SYS_getsid /* another one: our trigger is there all the time */
-#define RECORDED SYS_close	/* call() */
+#define RECORDED SYS_close
 #define MS 1000000
 
 static int cpus[CPUS_MAX], own, other;
-static double late[ROUNDS_MAX];
+static double late[ROUNDS_MAX], late_of_record[ROUNDS_MAX];
 
-static void fire(long call)
+/* One way for both kinds of call: what fires does not wait for this program's own code. */
+static void call_number(long number)
 {
-	syscall(call, 0);
+	syscall(number, -1);
 }
 
 static void rest(long ns)
@@ -49,7 +51,7 @@ static void record_for(uint64_t ns)
 	uint64_t until = now(CLOCK_MONOTONIC) + ns;
 
 	while (now(CLOCK_MONOTONIC) < until)
-		call();
+		call_number(RECORDED);
 }
 
 static pid_t start_caller(void)
@@ -63,13 +65,13 @@ static pid_t start_caller(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	stay_on(other);
 	for (;;)
-		call();
+		call_number(RECORDED);
 }
 
-static void print_all(const char *key, const char *p99, size_t n)
+static void print_all(const char *key, const char *p99, double *values, size_t n)
 {
-	print_result(key, late, n);
-	printf("%s %.2f %.2f %.2f\n", p99, quantile(late, n, 0.99), late[0], late[n - 1]);
+	print_result(key, values, n);
+	printf("%s %.2f %.2f %.2f\n", p99, quantile(values, n, 0.99), values[0], values[n - 1]);
 }
 
 /* ── perfpersist ────────────────────────────────────────────────────────────────────────── */
@@ -148,16 +150,17 @@ static uint64_t newest_of(struct perfpersist_event *e, int cpu)
 	return time;
 }
 
-static double freeze_once(void)
+static double freeze_once(double *ret_of_record)
 {
 	struct perfpersist_event *e;
 	struct perfpersist_tape *tapes;
-	uint64_t id = 0, trigger = 0, fired, newest;
+	uint64_t id = 0, trigger = 0, called, newest;
 	size_t n = 0;
 
 	wait_until_armed();
 	record_for(11 * MS);
-	fire(FIRES);
+	called = now(CLOCK_MONOTONIC);
+	call_number(FIRES);
 	while (n == 0) {
 		if (perfpersist_tapes(p, NAMESPACE, &tapes, &n) < 0)
 			die("%s", perfpersist_error(p));
@@ -171,11 +174,11 @@ static double freeze_once(void)
 	perfpersist_event_free(e);
 	if (perfpersist_open_by_id(p, trigger, &e) < 0)
 		die("%s", perfpersist_error(p));
-	fired = newest_of(e, own);
+	*ret_of_record = (double)(int64_t)(newest - newest_of(e, own));
 	perfpersist_event_free(e);
 	if (perfpersist_tape_release(p, id) < 0)
 		die("%s", perfpersist_error(p));
-	return (double)(int64_t)(newest - fired);
+	return (double)(int64_t)(newest - called);
 }
 
 /* ── ftrace ─────────────────────────────────────────────────────────────────────────────── */
@@ -198,11 +201,19 @@ static _printf_(2, 3) void put(const char *file, const char *fmt, ...)
 	close(fd);
 }
 
+/* Takes its trigger along. */
+static void end_ftrace(void)
+{
+	rmdir(instance);
+}
+
 static void begin_ftrace(const char *tracefs)
 {
 	snprintf(instance, sizeof(instance), "%s/instances/pp-bench-trigger", tracefs);
-	if (mkdir(instance, 0700) < 0 && errno != EEXIST)
+	end_ftrace(); /* of a run that was killed */
+	if (mkdir(instance, 0700) < 0)
 		die("cannot make %s: %m", instance);
+	atexit(end_ftrace);
 	put("tracing_on", "0");
 	put("trace_clock", "mono");
 	put("buffer_size_kb", "256");
@@ -211,14 +222,8 @@ static void begin_ftrace(const char *tracefs)
 	    FIRES_FTRACE, getpid());
 }
 
-static void end_ftrace(void)
-{
-	put("events/raw_syscalls/sys_enter/enable", "0");
-	put("events/raw_syscalls/sys_enter/trigger", "!traceoff");
-	rmdir(instance);
-}
-
-/* The time of the last record of a CPU with this call's number, ns; 0: none. */
+/* The time of the last record of a CPU with this call's number, ns; 0: none. ftrace shows whole microseconds:
+ * half of one is added, the mean of what it leaves out. */
 static uint64_t last_of(int cpu, int number)
 {
 	char path[1024], line[512], want[32];
@@ -238,7 +243,7 @@ static uint64_t last_of(int cpu, int number)
 		while (at > line && at[-1] != ' ')
 			at--;
 		if (sscanf(at, "%" SCNu64 ".%" SCNu64, &s, &us) == 2)
-			time = s * 1000000000 + us * 1000;
+			time = s * 1000000000 + us * 1000 + 500;
 	}
 	fclose(f);
 	return time;
@@ -253,7 +258,7 @@ static double traceoff_once(void)
 	put("tracing_on", "1");
 	record_for(2 * MS);
 	fired = now(CLOCK_MONOTONIC); /* what stops ftrace may not be in its buffer any more */
-	fire(FIRES_FTRACE);
+	call_number(FIRES_FTRACE);
 	rest(2 * MS);
 	put("events/raw_syscalls/sys_enter/enable", "0");
 	newest = last_of(other, RECORDED);
@@ -316,7 +321,7 @@ static void measure_perf(const char *scratch)
 	sleep(2);
 	for (size_t i = 0; i < PERF_ROUNDS; i++) {
 		fired[i] = now(CLOCK_MONOTONIC);
-		fire(FIRES);
+		call_number(FIRES);
 		rest(500 * MS);
 	}
 	kill(perf, SIGINT);
@@ -339,10 +344,9 @@ static void measure_perf(const char *scratch)
 /* ── main ───────────────────────────────────────────────────────────────────────────────── */
 
 /* A call takes less than a microsecond; ftrace's times are whole ones. */
-static void keep_if_it_ran(double value, double *values, size_t *n)
+static bool it_ran(double value)
 {
-	if (value > -5000)
-		values[(*n)++] = value;
+	return value > -5000;
 }
 
 static void measure(size_t rounds)
@@ -351,17 +355,19 @@ static void measure(size_t rounds)
 	size_t n = 0, n_traceoff = 0;
 
 	for (size_t i = 0; i < rounds; i++) {
-		keep_if_it_ran(freeze_once(), late, &n);
-		keep_if_it_ran(traceoff_once(), traceoff, &n_traceoff);
+		late[n] = freeze_once(&late_of_record[n]);
+		n += it_ran(late[n]);
+		traceoff[n_traceoff] = traceoff_once();
+		n_traceoff += it_ran(traceoff[n_traceoff]);
 		if (isatty(STDERR_FILENO))
 			fprintf(stderr, "\r  round %zu of %zu%s", i + 1, rounds,
 				i + 1 < rounds ? "" : "\n");
 	}
 	if (n < rounds / 2 || n_traceoff < rounds / 2)
 		die("the machine is too busy: nothing was recorded when triggers fired");
-	print_all("frozen_late_ns", "frozen_late_p99_ns", n);
-	memcpy(late, traceoff, n_traceoff * sizeof(*late));
-	print_all("traceoff_late_ns", "traceoff_late_p99_ns", n_traceoff);
+	print_all("frozen_late_ns", "frozen_late_p99_ns", late, n);
+	print_all("frozen_after_record_ns", "frozen_after_record_p99_ns", late_of_record, n);
+	print_all("traceoff_late_ns", "traceoff_late_p99_ns", traceoff, n_traceoff);
 }
 
 int main(int argc, char **argv)
@@ -383,7 +389,6 @@ int main(int argc, char **argv)
 	begin_ftrace(argv[2]);
 	caller = start_caller();
 	measure(rounds);
-	end_ftrace();
 	delete_events();
 	measure_perf(argv[3]);
 	kill(caller, SIGKILL);

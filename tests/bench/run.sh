@@ -150,9 +150,11 @@ fi
 row ns bare_ns "for comparison: the whole call with nothing attached"
 
 heading "When a trigger fires: how long another CPU goes on writing to what is frozen (median of 500, quartiles)"
-row ns frozen_late_ns "perfpersist"
+row ns frozen_after_record_ns "perfpersist, after the trigger's record"
+row ns frozen_after_record_p99_ns "  99th percentile (least … most)"
+row ns frozen_late_ns "  after the call that fires was begun"
 row ns frozen_late_p99_ns "  99th percentile (least … most)"
-row ns traceoff_late_ns "ftrace, traceoff trigger (it shows microseconds)"
+row ns traceoff_late_ns "ftrace, traceoff trigger, after the call was begun"
 row ns traceoff_late_p99_ns "  99th percentile (least … most)"
 row ns switch_output_late_ns "perf record --switch-output-event (of 10)"
 
@@ -217,7 +219,8 @@ bar 1.00 chains_ns perf_chains_ns "with call chains / perf record --overwrite -g
 bar 1.00 stacks_ns perf_stacks_ns "with user stacks / perf record --call-graph dwarf"
 bar 2 armed_added_ns 1 "a trigger armed on an event, ns a record"
 bar 2 generic_armed_added_ns 1 "  the same, generic recorder"
-bar 500 frozen_late_p99_ns 1 "how long another CPU goes on when a trigger fires, 99th pct, ns"
+bar 500 frozen_after_record_p99_ns 1 "how long another CPU goes on after a trigger's record, 99th pct, ns"
+bar 1 frozen_late_ns traceoff_late_ns "… after the call that fires was begun / ftrace's traceoff"
 bar 60 reopen_rest_us 1 "reopening by name, without the kernel's mmap, us"
 bar 100 reopen_connect_us 1 "reopening by name, connecting and mmap included, us"
 bar 10000 list_us 1 "a list of 1,000 events, us"
