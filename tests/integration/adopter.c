@@ -12,6 +12,7 @@
  *   adopter read                    the same with rings that it inherits (LISTEN_FDS)
  *   adopter tells                   whether the kernel tells what a perf event with a program counts
  *   adopter call N                  calls sched_getattr(2) N times
+ *   adopter cancel N                calls io_cancel(2) N times, which no other test does
  *
  * WHAT: clock (cpu-clock of each online CPU), chains (the same with call chains), faults (page faults of this task), tracepoint ID (of each CPU);
  * inherited (faults, and a child that has got them), dead (faults of a task that has ended), file (no perf event), taken (a clock with a BPF program), many (65 counters, or more than CPUs).
@@ -420,6 +421,9 @@ int main(int argc, char **argv)
 	} else if (argc > 2 && !strcmp(argv[1], "call")) {
 		for (long i = atol(argv[2]); i > 0; i--)
 			syscall(SYS_sched_getattr, 0, NULL, 0, 0);
+	} else if (argc > 2 && !strcmp(argv[1], "cancel")) {
+		for (long i = atol(argv[2]); i > 0; i--)
+			syscall(SYS_io_cancel, 0, NULL, NULL);
 	} else if (argc > 1 && !strcmp(argv[1], "tells")) {
 		return !kernel_tells();
 	} else if (argc > 1 && !strcmp(argv[1], "read")) {

@@ -9,7 +9,7 @@
 command -v jq >/dev/null || skip "needs jq"
 
 # Which no other test fires, nor hardly any program.
-TRACEPOINT=syscalls:sys_enter_sched_getattr
+TRACEPOINT=syscalls:sys_enter_io_cancel
 
 links() {
 	find -L "$REGISTRY/by-id/$(perfctl show "$1" --json | jq .id)" -name 'link*' | wc -l
@@ -98,7 +98,7 @@ tracefs=/sys/kernel/tracing/events/${TRACEPOINT/://}/id
 expect_ok env ADOPTER_EVENT=$TRACEPOINT "$ADOPTER" adopt "$SOCKET" calls tracepoint "$(cat "$tracefs")"
 expect_eq "$(links t/calls)" 1 "links of a tracepoint"
 calls=$(length 50000 2000000)
-spawn "$ADOPTER" call "$calls"
+spawn "$ADOPTER" cancel "$calls"
 kill_daemon
 start_daemon
 wait "$SPAWNED"
