@@ -33,12 +33,9 @@ static void describe(const struct firing *f, struct spooled *ret)
 	spool_name(ret);
 }
 
-#define RECORD_AFTER 1000000000 /* ns, at most, from the firing to its record: some microseconds */
-
-/* The trigger's own event: what fired is its next record there, by that task. Records of earlier firings would
- * bring the sideband of all the time since then. 0: it is not there. */
-static int window_of(struct perfpersist_event *trigger, const struct perfpersist_tape *tape,
-		     struct take_window *ret)
+/* The trigger's own event: its newest record until then is what fired. Records of earlier firings would
+ * bring the sideband of all the time since then. */
+static int window_of(struct perfpersist_event *trigger, uint64_t fired, struct take_window *ret)
 {
 	struct perfpersist_interleave *records = NULL;
 	struct perfpersist_sample s;
@@ -47,15 +44,11 @@ static int window_of(struct perfpersist_event *trigger, const struct perfpersist
 
 	if (r < 0)
 		return r;
-	while ((r = perfpersist_interleave_next(records, &s, &event)) > 0 &&
-	       s.time <= tape->fired + RECORD_AFTER)
-		if (s.time >= tape->fired && s.cpu == tape->cpu && s.tid == tape->tid) {
-			*ret = (struct take_window){ s.time, s.time };
-			perfpersist_interleave_free(records);
-			return 1;
-		}
+	*ret = (struct take_window){ .until = fired };
+	while ((r = perfpersist_interleave_next(records, &s, &event)) > 0 && s.time <= fired)
+		ret->since = s.time;
 	perfpersist_interleave_free(records);
-	return MIN(r, 0);
+	return r;
 }
 
 /* The tapes, and the trigger's own event, which tells what fired. 1: nothing is left of them. -ESTALE: of some;
@@ -95,8 +88,8 @@ static int open_all(const struct firing *f, struct chosen *ret, struct take_wind
 		/* No record fired if one was missing, or if somebody did. */
 		*window = (struct take_window){ f->tapes[0].fired, f->tapes[0].fired };
 		if (!f->tapes[0].overdue && !f->tapes[0].by_hand) {
-			r = window_of(events.events[events.n], f->tapes, window);
-			if (r == 0)
+			r = window_of(events.events[events.n], f->tapes[0].fired, window);
+			if (r >= 0 && !window->since)
 				complain(
 					"the record with which %s/%s has fired (number %" PRIu64
 					") was overwritten by later ones before it could be saved; "

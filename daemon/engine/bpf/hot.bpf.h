@@ -48,7 +48,9 @@ enum hot_end {
 
 static __always_inline void hot_go_on(const __u64 *ctx, enum hot_end end)
 {
-	if (OPTION(ring_constants, closes) && end == HOT_BEYOND)
+	if (end == HOT_WRITTEN)
+		ring_fire(ctx);
+	else if (OPTION(ring_constants, closes) && end == HOT_BEYOND)
 		ring_go_on(ctx);
 }
 
@@ -196,10 +198,8 @@ static __always_inline enum hot_end hot_move(struct hot *hot)
 	if (HAS(hot, filtered) && !filter_hook(from + HOT_PAYLOAD_OFFSET))
 		return HOT_NONE;
 	to = hot_reserve(hot);
-	if (!to) {
-		ring_tell(&hot->place);
+	if (!to)
 		return HAS(hot, closes) && hot->place.beyond ? HOT_BEYOND : HOT_NONE;
-	}
 	if (HAS(hot, identified)) {
 		PUT_AT(__u64, to, 0, *(const volatile __u64 *)(from - HOT_IDENTIFIER_SIZE));
 		to += HOT_IDENTIFIER_SIZE;
@@ -222,7 +222,6 @@ static __always_inline enum hot_end hot_end(struct hot *hot)
 	time = ring_time(&hot->place);
 	PUT_AT(__u64, hot->at, 16, time);
 	ring_commit(&hot->place, time);
-	ring_tell(&hot->place);
 	return HOT_WRITTEN;
 }
 
@@ -236,7 +235,7 @@ static __always_inline void put_comm(void *at, const struct task_struct *task)
 
 /* ── strings behind the fixed part ──────────────────────────────────────────────────────── */
 
-#define PIECE 64 /* of the stack; see emit/filter-emit.h for what else is on it */
+#define PIECE 128
 
 /*
  * Bytes of a kernel string with its NUL, 1 to HOT_STRING_MAX. A record's size must be known before

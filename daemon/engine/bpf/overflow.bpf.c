@@ -212,10 +212,7 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	payload.ip = s->ip;
 	if (RING_OPTION(&s->place, filtered) && !filter_hook(&payload))
 		return false;
-	if (!RING_OPTION(&s->place, limited) || ring_admits(&s->place))
-		return true;
-	ring_tell(&s->place);
-	return false;
+	return !RING_OPTION(&s->place, limited) || ring_admits(&s->place);
 }
 
 static __always_inline __u64 *put(__u64 *at, __u64 value)
@@ -245,7 +242,6 @@ static __always_inline __u64 *put_sample(const struct sample *s, __u64 *at,
 /* There is no record here; there may be one on the next side. */
 static __always_inline int go_on(const struct sample *s, struct bpf_perf_event_data *ctx)
 {
-	ring_tell(&s->place);
 	if (RING_OPTION(&s->place, closes) && s->place.beyond)
 		ring_go_on(ctx);
 	return 0;
@@ -266,7 +262,7 @@ int overflow(struct bpf_perf_event_data *ctx)
 	time = ring_time(&s.place);
 	put_sample(&s, at, ctx, time);
 	ring_commit(&s.place, time);
-	ring_tell(&s.place);
+	ring_fire(ctx);
 	return 0;
 }
 
@@ -438,7 +434,7 @@ static __always_inline int record_chain(struct bpf_perf_event_data *ctx, bool du
 	if (dumps_user)
 		put_user(&dump, frames + kernel_size + user_size);
 	ring_commit(&s.place, time);
-	ring_tell(&s.place);
+	ring_fire(ctx);
 	return 0;
 }
 

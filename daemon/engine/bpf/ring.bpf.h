@@ -122,8 +122,8 @@ static __always_inline void ring_count_ringless(void)
 }
 
 /*
- * Stands for the event's filter, and fires its trigger: instantiation replaces its instructions. It must stay a
- * function, and be the last of the program. The payload has the size that was given there.
+ * Stands for the event's filter: instantiation replaces its instructions. It must stay a function,
+ * and be the last of the program. The payload has the size that was given there.
  */
 static __attribute__((noinline)) int filter_hook(const void *payload)
 {
@@ -131,13 +131,6 @@ static __attribute__((noinline)) int filter_hook(const void *payload)
 
 	asm volatile("" : "+r"(yes) : "r"(payload) : "memory");
 	return yes;
-}
-
-/* Tells of the trigger, if it has fired: when the record is written, or has no place. */
-static __always_inline void ring_tell(const struct ring_place *place)
-{
-	if (RING_OPTION(place, fires))
-		filter_hook(NULL);
 }
 
 /* ── one writer, which cannot nest ──────────────────────────────────────────────────────── */
@@ -348,9 +341,27 @@ static __always_inline void ring_commit(const struct ring_place *place, __u64 ti
 }
 
 /*
+ * The record is written: goes on to the trigger, if there is one, and does not return. A PROG_ARRAY
+ * is for programs with one attach target (newer kernels), so the templates in one object cannot
+ * share one: a number stands for it.
+ */
+static __always_inline void ring_fire(const void *ctx)
+{
+	if (!OPTION(ring_constants, fires))
+		return;
+	asm volatile(
+		"r1 = %[ctx]\n\t"
+		"r2 = %[mark] ll\n\t"
+		"r3 = 0\n\t"
+		"call %[tail_call]"
+		:
+		: [ctx] "r"(ctx), [mark] "i"(RING_FIRE_MARK), [tail_call] "i"(BPF_FUNC_tail_call)
+		: "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+}
+
+/*
  * The record is beyond the window of this side: ends that, goes on to the program of the side that the
- * tape is on then, and does not return. A PROG_ARRAY is for programs with one attach target (newer kernels), so
- * the templates in one object cannot share one: a number stands for it.
+ * tape is on then, and does not return.
  */
 static __always_inline void ring_go_on(const void *ctx)
 {

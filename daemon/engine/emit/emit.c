@@ -41,7 +41,6 @@ void emit_done(struct emitter *e)
 	for (size_t i = 0; i < e->n_fds; i++)
 		close_fd(e->fds[i]);
 	free(e->fds);
-	emit_labels_done(&e->calls);
 	free(e->insns);
 	*e = (struct emitter){};
 }
@@ -160,22 +159,6 @@ void emit_compare_exchange(struct emitter *e, int dst, int off, int src)
 void emit_call(struct emitter *e, int helper)
 {
 	put(e, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = helper });
-}
-
-void emit_call_function(struct emitter *e, const struct bpf_insn *function, size_t n)
-{
-	emit_later(e, &e->calls, e->n);
-	e->function = function;
-	e->n_function = n;
-	put(e, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL });
-}
-
-void emit_function(struct emitter *e)
-{
-	for (size_t i = 0; i < e->calls.n && !e->error; i++)
-		e->insns[e->calls.at[i]].imm = (int32_t)(e->n - e->calls.at[i] - 1);
-	for (size_t i = 0; i < e->n_function; i++)
-		put(e, e->function[i]);
 }
 
 void emit_exit(struct emitter *e)

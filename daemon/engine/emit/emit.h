@@ -10,6 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct emitter {
+	struct bpf_insn *insns;
+	size_t n, cap;
+	int error; /* -ENOMEM, -E2BIG: sticky */
+	int *fds;  /* maps that the instructions name and only the emitter holds */
+	size_t n_fds;
+};
+
 /* A forward jump that waits for its target. */
 typedef size_t emit_label;
 
@@ -17,17 +25,6 @@ typedef size_t emit_label;
 struct emit_labels {
 	emit_label *at;
 	size_t n, cap;
-};
-
-struct emitter {
-	struct bpf_insn *insns;
-	size_t n, cap;
-	int error; /* -ENOMEM, -E2BIG: sticky */
-	int *fds;  /* maps that the instructions name and only the emitter holds */
-	size_t n_fds;
-	struct emit_labels calls; /* of the function */
-	const struct bpf_insn *function;
-	size_t n_function;
 };
 
 void emit_done(struct emitter *e);
@@ -54,10 +51,6 @@ void emit_fetch_add(struct emitter *e, int dst, int off, int src);
 /* If the 8 bytes at dst + off equal R0, they become src; R0 = the old value. A full barrier. */
 void emit_compare_exchange(struct emitter *e, int dst, int off, int src);
 void emit_call(struct emitter *e, int helper);
-/* Calls a function: the same one, if a program has several calls. It takes R1; R0..R5 are lost. Its
- * instructions, the caller's, come behind the program with emit_function(), if it was called. */
-void emit_call_function(struct emitter *e, const struct bpf_insn *function, size_t n);
-void emit_function(struct emitter *e);
 void emit_exit(struct emitter *e);
 
 emit_label emit_jump(struct emitter *e);

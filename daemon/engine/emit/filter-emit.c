@@ -4,7 +4,6 @@
 
 #include "daemon/engine/emit/condition.h"
 #include "daemon/engine/emit/filter-leaf.h"
-#include "daemon/engine/emit/guard.h"
 #include "proto/macro.h"
 
 enum { R0, R1, PAYLOAD = BPF_REG_6 };
@@ -93,13 +92,10 @@ int filter_subprogram(const struct source *source, const struct recorder_target 
 		.size = payload_size,
 		.ip_offset = source->tp ? -1 : 0,
 	};
-	emit_label tells = 0;
 	int r;
 
-	if (target->fire)
-		tells = emit_jump_imm(ret, BPF_JEQ, R1, 0);
 	emit_mov(ret, PAYLOAD, R1);
-	r = condition_emit(ret, source, target, &view, &no, f);
+	r = condition_emit(ret, source, target->condition, &view, &no, f);
 	if (r < 0)
 		return r;
 	emit_mov_imm(ret, R0, 1);
@@ -111,12 +107,5 @@ int filter_subprogram(const struct source *source, const struct recorder_target 
 		emit_mov_imm(ret, R0, 0);
 		emit_exit(ret);
 	}
-	if (target->fire) {
-		emit_land(ret, tells);
-		emit_tell(ret, target);
-		emit_mov_imm(ret, R0, 0);
-		emit_exit(ret);
-	}
-	emit_function(ret);
 	return ret->error;
 }

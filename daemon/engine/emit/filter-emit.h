@@ -44,7 +44,7 @@ int filter_emit(struct emitter *e, const struct pp_filter_node *nodes, size_t n,
 /*
  * The source's filter, and the target's condition, as the body of a subprogram. R1 points at payload_size readable bytes of the
  * payload (map memory; also the dynamic parts, if the event has any); R0 = 1 if the filter holds,
- * else 0. If the target is a trigger's event, R1 = 0 tells that it has fired (emit_tell()). An event without fields has a payload of struct { __u64 ip; }. *ret must be empty; call
+ * else 0. An event without fields has a payload of struct { __u64 ip; }. *ret must be empty; call
  * emit_done() on it when the program is loaded.
  */
 int filter_subprogram(const struct source *source, const struct recorder_target *target,

@@ -50,20 +50,12 @@ void emit_next_side(struct emitter *e, const struct recorder_guard *guard, int32
 	emit_other(e, guard, ret_value);
 }
 
-static void emit_call_fire(struct emitter *e, const struct recorder_target *target, int32_t tells)
+void emit_fire(struct emitter *e, const struct recorder_target *target, int context)
 {
-	if (!target->fire)
+	if (!target->fire_fd)
 		return;
-	emit_mov_imm(e, R1, tells);
-	emit_call_function(e, target->fire->insns, target->fire->n);
-}
-
-void emit_fire(struct emitter *e, const struct recorder_target *target)
-{
-	emit_call_fire(e, target, 0);
-}
-
-void emit_tell(struct emitter *e, const struct recorder_target *target)
-{
-	emit_call_fire(e, target, 1);
+	emit_mov(e, R1, context);
+	emit_load_map(e, R2, *target->fire_fd);
+	emit_mov_imm(e, R3, 0);
+	emit_call(e, BPF_FUNC_tail_call);
 }

@@ -9,7 +9,6 @@
 #include "daemon/cpus.h"
 #include "daemon/engine/event/catalog-make.h"
 #include "daemon/engine/event/event.h"
-#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/tree.h"
@@ -41,8 +40,6 @@ void parts_done(struct parts *p)
 	close_fd(p->trigger);
 	close_fd(p->targets);
 	close_fd(p->pairs);
-	close_fd(p->firings);
-	fire_done(&p->fire);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
 	*p = (struct parts)PARTS_NONE;
@@ -409,6 +406,8 @@ static int read_condition(struct parts *p, struct failure *f)
 	struct pp_trigger trigger;
 	uint32_t zero = 0;
 
+	if (p->trigger < 0)
+		return 0;
 	if (bpf_map_lookup_elem(p->trigger, &zero, &trigger) < 0)
 		return fail(f, errno, "Cannot read when the trigger '%s/%s' fires: %s.",
 			    p->event.spec.ns, p->event.spec.name, strerror(errno));
@@ -418,23 +417,6 @@ static int read_condition(struct parts *p, struct failure *f)
 		.pairs_fd = p->pairs,
 	};
 	return 0;
-}
-
-static int read_trigger(struct parts *p, struct failure *f)
-{
-	int r;
-
-	if (p->trigger < 0 || p->fire.n)
-		return 0;
-	r = read_condition(p, f);
-	if (r < 0)
-		return r;
-	r = p->firings = firings_fd(p->broker);
-	if (r >= 0)
-		r = fire_make(p->trigger, p->targets, p->firings, &p->fire);
-	return r < 0 ? fail(f, -r, "Cannot make the function that fires the trigger '%s/%s': %s.",
-			    p->event.spec.ns, p->event.spec.name, strerror(-r))
-		     : 0;
 }
 
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f)
@@ -448,7 +430,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 			return fail(f, -p->wakeups, "Cannot make the buffer of wakeups: %s.",
 				    strerror(-p->wakeups));
 	}
-	r = read_trigger(p, f);
+	r = read_condition(p, f);
 	if (r < 0)
 		return r;
 	*ret = (struct recorder_target){
@@ -465,7 +447,6 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.wakeup_fd = p->wakeups,
 		.event_id = e->origin,
 		.condition = p->condition.is.kind ? &p->condition : NULL,
-		.fire = p->fire.n ? &p->fire : NULL,
 	};
 	return 0;
 }

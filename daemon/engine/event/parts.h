@@ -29,9 +29,7 @@ struct parts {
 	int trigger;  /* struct pp_trigger; -EBADF, also the next: the event is no trigger */
 	int targets;  /* ARRAY_OF_MAPS of its targets' tapes (trigger.h) */
 	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
-	int firings;  /* the instance's ring buffer that tells the broker, and */
-	struct recorder_condition condition; /* as of `trigger`, and */
-	struct recorder_fire fire;	     /* with these maps: once parts_target() was called */
+	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
 	struct user_program user;	     /* of a new event; of others `programs` has it */
 	/* bytes of its maps, of the perf events that were adopted, and of those of a bound event */
 	uint64_t user_memory;
@@ -45,7 +43,7 @@ struct parts {
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
 		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,     \
-		.firings = -EBADF, .wakeups = -EBADF, .user = USER_PROGRAM_NONE               \
+		.wakeups = -EBADF, .user = USER_PROGRAM_NONE                                  \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "daemon/engine/event/names.h"
-#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/registry/wakeups.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
@@ -86,18 +85,29 @@ static int check_pairs(const struct parts *p, const struct pp_condition *c, stru
 
 int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct failure *f)
 {
+	_cleanup_close_ int firings = firings_fd(p->broker);
 	int r = check_pairs(p, &spec->condition, f);
 
 	if (r < 0)
 		return r;
-	r = p->trigger = make_state(p, spec);
+	r = firings;
+	if (r >= 0)
+		r = p->trigger = make_state(p, spec);
 	if (r >= 0)
 		r = p->targets = make_targets();
 	if (r >= 0 && spec->condition.kind == PP_CONDITION_PAIR)
 		r = p->pairs = make_pairs();
-	return r < 0 ? fail(f, -r, "Cannot make the maps of the trigger '%s/%s': %s.",
-			    p->event.spec.ns, p->event.spec.name, strerror(-r))
-		     : 0;
+	if (r < 0)
+		return fail(f, -r, "Cannot make the maps of the trigger '%s/%s': %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(-r));
+
+	const struct fire fire = {
+		.state_fd = p->trigger,
+		.targets_fd = p->targets,
+		.firings_fd = firings,
+	};
+
+	return programs_make_fire(&p->programs, &p->sources, &fire, &p->draft, f);
 }
 
 /* ── the maps ───────────────────────────────────────────────────────────────────────────── */
@@ -263,11 +273,8 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
 	if (!tape)
 		return -errno;
 	r = pp_turn(tape, spec);
-	if (r) {
-		tape->by = *fired;
-		tape->by.number = 0;
-		pp_sign(tape, spec, fired->time, fired->number);
-	}
+	if (r)
+		pp_sign(tape, fired, spec);
 	munmap(tape, sizeof(*tape));
 	return r;
 }
@@ -277,11 +284,8 @@ static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struc
 {
 	int r = 0;
 
-	fired->number = pp_may_fire(t, fired->time);
-	if (!fired->number)
+	if (!pp_may_fire(t, fired))
 		return 0;
-	fired->trigger = t->id;
-	fired->action = t->spec.action;
 	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
 		r = turn_slot(targets, slot, fired, &t->spec);
 		if (r == 0 || (r == -ENOENT && slot == 0 && t->spec.action != PP_ACTION_NOTIFY))

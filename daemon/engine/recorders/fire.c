@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes the function that fires triggers. See fire.h. */
+/* Loads programs that fire triggers. See fire.h. */
 #include "daemon/engine/recorders/fire.h"
 
 #include <bpf/bpf.h>
@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/engine/bpf/fire.h"
 #include "daemon/engine/emit/filter-leaf.h"
 #include "daemon/engine/emit/template.h"
+#include "daemon/engine/recorders/writer.h"
 #include "fire.skel.h"
 #include "proto/macro.h"
 
@@ -22,38 +24,33 @@ static int load_template(void)
 	return template ? 0 : -errno;
 }
 
-int fire_make(int state_fd, int targets_fd, int firings_fd, struct recorder_fire *ret)
+int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd)
 {
-	_cleanup_close_ int heres = -EBADF;
+	_cleanup_free_ struct fire_bpf__rodata *constants = NULL;
 	int r = load_template();
 
 	if (r < 0)
 		return r;
-	heres = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_heres", 4,
-			       bpf_map__value_size(template->maps.heres), 1, NULL);
-	if (heres < 0)
-		return heres;
+	constants = writer_constants(template->maps.rodata, template->rodata);
+	if (!constants)
+		return -ENOMEM;
+	constants->fire_constants.result = (uint64_t) class->result;
 
 	const struct template_map maps[] = {
-		{ .template_fd = bpf_map__fd(template->maps.heres), .fd = heres },
-		{ .template_fd = bpf_map__fd(template->maps.data_state), .fd = state_fd },
-		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = targets_fd },
-		{ .template_fd = bpf_map__fd(template->maps.firings), .fd = firings_fd },
+		{ .template_fd = bpf_map__fd(template->maps.state), .fd = fire->state_fd },
+		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = fire->targets_fd },
+		{ .template_fd = bpf_map__fd(template->maps.firings), .fd = fire->firings_fd },
+	};
+	const struct template_changes changes = {
+		.maps = maps,
+		.n_maps = ARRAY_SIZE(maps),
+		.rodata_fd = bpf_map__fd(template->maps.rodata),
+		.constants = constants,
+		.constants_size = bpf_map__value_size(template->maps.rodata),
+		.class = class,
 	};
 
-	r = template_function(template->progs.pp_fire, maps, ARRAY_SIZE(maps), &ret->insns,
-			      &ret->n);
-	if (r >= 0)
-		ret->heres_fd = TAKE_FD(heres);
-	return r;
-}
-
-void fire_done(struct recorder_fire *fire)
-{
-	if (fire->insns)
-		close_fd(fire->heres_fd);
-	free(fire->insns);
-	*fire = (struct recorder_fire){};
+	return template_load(template->progs.pp_fire, &changes, "pp_fire", ret_fd);
 }
 
 bool fire_key_is_task(const struct source *source, const struct pp_condition *condition)

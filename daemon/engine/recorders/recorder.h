@@ -77,15 +77,6 @@ struct recorder_condition {
 	int pairs_fd;	/* an array map of one element: PP_PAIRS_MAX of struct pp_pair */
 };
 
-/* What programs call to fire a trigger (recorders/fire.h). Its maps stay open until they are loaded. */
-struct recorder_fire {
-	struct bpf_insn *insns;
-	size_t n;
-	int heres_fd;
-};
-
-#define RECORDER_FIRE_STACK 32 /* bytes of stack, of the caller's 512 */
-
 /* Where and how records are written, fixed when a program is loaded. */
 struct recorder_target {
 	int fd;		      /* ARRAY_OF_MAPS, a slot per possible CPU; empty slot: not recorded */
@@ -103,8 +94,8 @@ struct recorder_target {
 	uint64_t max_rate; /* records per second and CPU; 0: no limit */
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
 	uint64_t event_id; /* the content of a wakeup */
-	const struct recorder_guard *guard;	    /* NULL: the event is not armed */
-	const struct recorder_fire *fire;	    /* NULL: it is no trigger's event */
+	const struct recorder_guard *guard; /* NULL: the event is not armed */
+	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
 	const struct recorder_condition *condition; /* NULL: every occurrence makes a record */
 
 	/* One source may have several programs, each of which runs for some of its occurrences. */
@@ -131,12 +122,6 @@ static inline bool recorder_filters(const struct source *source,
 				    const struct recorder_target *target)
 {
 	return source->n_filter || target->condition;
-}
-
-/* Whether a program in C has work for filter_hook() (bpf/ring.bpf.h). */
-static inline bool recorder_hooks(const struct source *source, const struct recorder_target *target)
-{
-	return recorder_filters(source, target) || target->fire;
 }
 
 struct recorder {

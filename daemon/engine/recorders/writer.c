@@ -14,7 +14,7 @@
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
-#define BASE_MAPS 6 /* those of ring.bpf.h */
+#define BASE_MAPS 7 /* those of ring.bpf.h */
 
 static void tell(struct ring_constants *c, const struct source *source,
 		 const struct recorder_target *target)
@@ -29,13 +29,13 @@ static void tell(struct ring_constants *c, const struct source *source,
 	c->nests = target->nests;
 	c->limited = target->max_rate != 0;
 	c->wakes = target->wakeup_fd >= 0;
-	c->filtered = recorder_hooks(source, target);
+	c->filtered = recorder_filters(source, target);
 	c->everywhere = target->ringless_fd >= 0;
-	c->fires = target->fire != NULL;
+	c->fires = target->fire_fd != NULL;
 	c->closes = target->guard && target->guard->closes;
 	c->sides_base = target->guard ? target->guard->base : 0;
-	c->extended =
-		c->identified || c->nests || c->limited || c->wakes || c->filtered || c->closes;
+	c->extended = c->identified || c->nests || c->limited || c->wakes || c->filtered ||
+		      c->fires || c->closes;
 }
 
 int writer_load(const struct writer *w, const struct source *source,
@@ -48,6 +48,7 @@ int writer_load(const struct writer *w, const struct source *source,
 		{ .template_fd = bpf_map__fd(w->rings), .fd = target->fd },
 		{ .template_fd = bpf_map__fd(w->wakeups), .fd = target->wakeup_fd },
 		{ .template_fd = bpf_map__fd(w->ringless), .fd = target->ringless_fd },
+		{ -EBADF, target->fire_fd ? *target->fire_fd : -EBADF, RING_FIRE_MARK },
 		{ .template_fd = bpf_map__fd(w->tape), .fd = closes ? closes->tape_fd : -EBADF },
 		{ .template_fd = bpf_map__fd(w->firings),
 		  .fd = closes ? closes->firings_fd : -EBADF },
@@ -66,7 +67,7 @@ int writer_load(const struct writer *w, const struct source *source,
 		return -EINVAL;
 	memcpy(maps + BASE_MAPS, w->maps, w->n_maps * sizeof(*maps));
 	tell(w->ring, source, target);
-	if (recorder_hooks(source, target)) {
+	if (recorder_filters(source, target)) {
 		r = filter_subprogram(source, target, w->payload_size, &filter, f);
 		if (r >= 0)
 			r = filter.error;

@@ -48,7 +48,7 @@ static int load_decided(const struct program_array *array, const struct source *
 		return load_idle(source, ret_fd);
 	target->drops = k == PP_DROP;
 	if (k != PP_FIRE)
-		target->fire = NULL;
+		target->fire_fd = NULL;
 	return source->recorder->load(source, target, ret_fd, f);
 }
 
@@ -60,11 +60,13 @@ static int load_program(const struct programs *p, const struct sources *s, size_
 	const struct place place = place_of(p, k);
 	const struct program_array *array = &p->arrays[place.array];
 	const struct source *source = &s->v[place.source];
-	struct recorder_target decided = *target;
+	struct recorder_target firing = *target;
 	char text[PP_TP_NAME_SIZE * 2];
 	int r;
 
-	r = load_decided(array, source, k, &decided, ret_fd, f);
+	firing.fire_fd = array->fire < 0 ? NULL : &array->fire;
+	r = load_decided(array, source, k, &firing, ret_fd, f);
+
 	if (r >= 0)
 		return 0;
 	source_text(source, text, sizeof(text));

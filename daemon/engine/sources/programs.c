@@ -14,6 +14,7 @@ void programs_done(struct programs *p)
 {
 	for (size_t i = 0; i < p->n_arrays; i++) {
 		close_fd(p->arrays[i].fd);
+		close_fd(p->arrays[i].fire);
 		close_fd(p->arrays[i].user);
 		close_fd(p->arrays[i].next);
 	}
@@ -44,6 +45,7 @@ static int find_array(struct programs *p, const char *class, uint32_t *ret)
 	p->arrays[p->n_arrays++] = (struct program_array){
 		.class = class,
 		.fd = -EBADF,
+		.fire = -EBADF,
 		.user = -EBADF,
 		.next = -EBADF,
 	};
@@ -92,6 +94,11 @@ static void array_leaf(size_t i, char ret[32])
 	snprintf(ret, 32, "progs%zu", i);
 }
 
+static void fire_leaf(size_t i, char ret[32])
+{
+	snprintf(ret, 32, "fire%zu", i);
+}
+
 static int create_arrays(struct programs *p, struct pins_draft *draft)
 {
 	int r = 0;
@@ -114,6 +121,19 @@ static int carry_user(const struct programs *p, struct pins_draft *draft)
 	return r;
 }
 
+static int carry_fire(const struct programs *p, struct pins_draft *draft)
+{
+	char leaf[32];
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
+		fire_leaf(i, leaf);
+		if (p->arrays[i].fire >= 0)
+			r = pins_add(draft, p->arrays[i].fire, leaf, 0, 0, 0600);
+	}
+	return r;
+}
+
 int programs_carry(const struct programs *p, struct pins_draft *draft)
 {
 	char leaf[32];
@@ -123,7 +143,9 @@ int programs_carry(const struct programs *p, struct pins_draft *draft)
 		array_leaf(i, leaf);
 		r = pins_add(draft, p->arrays[i].fd, leaf, 0, 0, 0600);
 	}
-	return r < 0 ? r : carry_user(p, draft);
+	if (r >= 0)
+		r = carry_user(p, draft);
+	return r < 0 ? r : carry_fire(p, draft);
 }
 
 static int take_user(struct programs *p, const struct user_program *user)
@@ -150,6 +172,19 @@ static int open_user(struct programs *p, const struct pp_spec *spec, const char 
 	return MIN(array->next, 0);
 }
 
+static int open_fire(struct program_array *array, const char *path, size_t i)
+{
+	char leaf[32];
+	int fd;
+
+	fire_leaf(i, leaf);
+	fd = pins_get(path, leaf);
+	if (fd < 0 && fd != -ENOENT) /* that: it is no trigger */
+		return fd;
+	array->fire = fd;
+	return 0;
+}
+
 static int open_arrays(struct programs *p, const char *path)
 {
 	char leaf[32];
@@ -159,6 +194,8 @@ static int open_arrays(struct programs *p, const char *path)
 		array_leaf(i, leaf);
 		r = pins_get(path, leaf);
 		p->arrays[i].fd = r;
+		if (r >= 0)
+			r = open_fire(&p->arrays[i], path, i);
 	}
 	return r;
 }
@@ -180,6 +217,43 @@ int programs_create(const struct sources *s, const struct user_program *user,
 	*ret = p;
 	p = (struct programs){};
 	return 0;
+}
+
+/* The sources of an array have one class. */
+static int make_fire(struct program_array *array, const struct source *source,
+		     const struct fire *fire)
+{
+	_cleanup_close_ int program = -EBADF;
+	struct recorder_class class;
+	uint32_t zero = 0;
+	int r = source->recorder->class(source, &class);
+
+	if (r >= 0)
+		r = fire_load(fire, &class, &program);
+	if (r >= 0)
+		r = array->fire = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_fire", 4, 4, 1, NULL);
+	if (r >= 0 && bpf_map_update_elem(array->fire, &zero, &program, BPF_ANY) < 0)
+		r = -errno;
+	return r;
+}
+
+int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+		       struct pins_draft *draft, struct failure *f)
+{
+	const struct pp_spec *spec = s->v[0].spec;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		struct program_array *array = &p->arrays[p->slots[i].array];
+
+		if (array->fire < 0)
+			r = make_fire(array, &s->v[i], fire);
+	}
+	if (r >= 0)
+		r = carry_fire(p, draft);
+	return r < 0 ? fail(f, -r, "Cannot make the program that fires the trigger '%s/%s': %s.",
+			    spec->ns, spec->name, strerror(-r))
+		     : 0;
 }
 
 int programs_open(const struct sources *s, const char *path, struct programs *ret,

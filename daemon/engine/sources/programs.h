@@ -11,6 +11,7 @@
 #pragma once
 
 #include "daemon/engine/failure.h"
+#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/recorders/recorder.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/sources/sources.h"
@@ -20,6 +21,7 @@ struct program_array {
 	const char *class; /* the recorder's; valid as long as the sources are */
 	uint32_t n;	   /* slots */
 	int fd;
+	int fire; /* PROG_ARRAY with the program that fires; -EBADF: the event is no trigger */
 	int user, next; /* the creator's program, and its PROG_ARRAY; -EBADF: there is none */
 };
 
@@ -41,6 +43,11 @@ struct programs {
  * creator's, which stays the caller's, there is one source. */
 int programs_create(const struct sources *s, const struct user_program *user,
 		    struct pins_draft *draft, struct programs *ret, struct failure *f);
+
+/* For a trigger's event: each record goes on to the program that fires the trigger. Each array has
+ * one, pinned in the draft ("fire0", …). Before any program is loaded. */
+int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+		       struct pins_draft *draft, struct failure *f);
 
 /* Opens those that are pinned in the event's directory. */
 int programs_open(const struct sources *s, const char *path, struct programs *ret,
