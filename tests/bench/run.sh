@@ -7,12 +7,14 @@
 # Uses its own instance and mount namespace, and leaves nothing on the machine. Medians go to
 # BUILD/bench.json, with the quartiles under "quartiles". A missed bar is shown but is not a
 # failure: machines differ, and neighbours are noisy. ROUNDS (15) is how often the costs are
-# measured.
+# measured. PARTS is what is measured (see below), all of it by default; a part that fails does not
+# cost the others their figures.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-15}
+PARTS=${PARTS:-costs options latency trigger file page many}
 for program in perfpersistd perfctl tests/bench-cost tests/bench-options tests/bench-latency \
 	tests/bench-many tests/bench-file tests/bench-trigger; do
 	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }
@@ -20,7 +22,7 @@ done
 
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "bench: needs root, and there is no sudo here" >&2; exit 1; }
-	exec sudo ROUNDS="$ROUNDS" bash "$0" "$BUILD"
+	exec sudo ROUNDS="$ROUNDS" PARTS="$PARTS" bash "$0" "$BUILD"
 fi
 if [ "${PP_BENCH_MOUNTS-}" != own ]; then
 	PP_BENCH_MOUNTS=own exec unshare --mount --propagation private bash "$0" "$BUILD"
@@ -68,25 +70,33 @@ measure_page() {
 	rm -f "$data" "$SCRATCH/page.html"
 }
 
+# part NAME WHAT COMMAND…: the command's figures. It runs in the background so that the shell handles a
+# signal at once.
+unmeasured=()
+part() {
+	local name=$1 what=$2
+
+	shift 2
+	[[ " $PARTS " == *" $name "* ]] || return 0
+	spawn "$@" >>"$RESULTS"
+	wait "$SPAWNED" && return
+	unmeasured+=("$what")
+	perfctl delete --all >/dev/null 2>&1 # its events, which the next part would pay for
+}
+
 start_daemon
+mkdir "$SCRATCH/files"
+: >"$RESULTS"
 printf 'perfpersist on Linux %s, %d CPUs, %s\n' "$(uname -r)" "$(nproc)" \
 	"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-printf '\nMeasuring costs, which takes some minutes:\n'
-# Runs in the background so that the shell handles a signal at once.
-spawn "$BIN/bench-cost" "$INSTANCE" "$TRACEFS" "$SCRATCH" "$ROUNDS" >"$RESULTS"
-wait "$SPAWNED" || fail "the costs cannot be measured"
-spawn "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1)) >>"$RESULTS"
-wait "$SPAWNED" || fail "the cost of options cannot be measured"
-spawn "$BIN/bench-latency" "$INSTANCE" >>"$RESULTS"
-wait "$SPAWNED" || fail "the latencies cannot be measured"
-spawn "$BIN/bench-trigger" "$INSTANCE" "$TRACEFS" "$SCRATCH" 500 >>"$RESULTS"
-wait "$SPAWNED" || fail "how fast triggers freeze cannot be measured"
-mkdir "$SCRATCH/files"
-spawn "$BIN/bench-file" "$INSTANCE" "$BIN/perfctl" "$SCRATCH/files" "$ROUNDS" >>"$RESULTS"
-wait "$SPAWNED" || fail "the time to a file cannot be measured"
-if command -v perf >/dev/null; then measure_page >>"$RESULTS"; fi
-spawn "$BIN/bench-many" "$INSTANCE" "$TRACEFS" >>"$RESULTS"
-wait "$SPAWNED" || fail "the cost of many events cannot be measured"
+printf '\nMeasuring, which takes up to half an hour:\n'
+part costs "the costs" "$BIN/bench-cost" "$INSTANCE" "$TRACEFS" "$SCRATCH" "$ROUNDS"
+part options "the cost of options" "$BIN/bench-options" "$INSTANCE" $((ROUNDS / 3 + 1))
+part latency "the latencies" "$BIN/bench-latency" "$INSTANCE"
+part trigger "how fast triggers freeze" "$BIN/bench-trigger" "$INSTANCE" "$TRACEFS" "$SCRATCH" 500
+part file "the time to a file" "$BIN/bench-file" "$INSTANCE" "$BIN/perfctl" "$SCRATCH/files" "$ROUNDS"
+if command -v perf >/dev/null; then part page "the time to a page" measure_page; fi
+part many "the cost of many events" "$BIN/bench-many" "$INSTANCE" "$TRACEFS"
 stop_daemon
 
 # ── output ───────────────────────────────────────────────────────────────────────────────
@@ -103,6 +113,10 @@ heading() {
 
 # row UNIT KEY TEXT
 row() {
+	if [ -z "$(result "$2")" ]; then
+		printf '  %-52s %10s\n' "$3" "-"
+		return
+	fi
 	printf '  %-52s %10.1f %s   (%.1f … %.1f)\n' "$3" "$(result "$2")" "$1" "$(result "$2" 3)" \
 		"$(result "$2" 4)"
 }
@@ -114,6 +128,10 @@ bar() {
 
 	value=$(result "$2")
 	[ "$3" = 1 ] || other=$(result "$3")
+	if [ -z "$value" ] || [ -z "$other" ]; then
+		printf '  -     %s: not measured\n' "$4"
+		return
+	fi
 	awk -v a="$value" -v b="$other" -v limit="$1" 'BEGIN { exit !(a <= limit * b) }' || met=0
 	awk -v a="$value" -v b="$other" -v limit="$1" -v text="$4" -v met=$met \
 		-v pass="${GREEN}PASS${PLAIN}" -v miss="${RED}MISS${PLAIN}" 'BEGIN {
@@ -127,7 +145,7 @@ bar() {
 }
 
 rounds=$(result rounds | sed 's/\..*//')
-[ "$rounds" -eq "$ROUNDS" ] ||
+[ "${rounds:=$ROUNDS}" -eq "$ROUNDS" ] ||
 	printf '%d rounds are left out: somebody else recorded system calls meanwhile.\n' $((ROUNDS - rounds))
 
 heading "Added cost per event: 2 M close(-1), raw_syscalls:sys_enter and sys_exit (median of $rounds, quartiles)"
@@ -208,8 +226,7 @@ fi
 heading "Many: 1,000 events in 50 namespaces, and syscalls:* created and deleted beside them"
 row us list_us "a list of all"
 row ms create_large_ms "creating syscalls:*"
-printf '  %-52s %10.1f us   (median %.1f, longest %.1f)\n' "ping, show or open meanwhile, 99th percentile" \
-	"$(result beside_p99_us)" "$(result beside_p99_us 3)" "$(result beside_p99_us 4)"
+row us beside_p99_us "ping, show or open meanwhile, 99th percentile (median … longest)"
 
 heading "Bars"
 bar 0.90 recorder_ns ftrace_ns "tp_btf recorder / ftrace"
@@ -237,3 +254,7 @@ jq -nR '[inputs | split(" ")] | (map({ key: .[0], value: .[1] | tonumber }) | fr
 	{ quartiles: (map({ key: .[0], value: .[2:4] | map(tonumber) }) | from_entries) }' \
 	<"$RESULTS" >"$BUILD/bench.json"
 printf '\n%d bars missed; the medians are in %s\n' "$missed" "$BUILD/bench.json"
+for what in "${unmeasured[@]}"; do
+	echo "bench: $what could not be measured; its own message is above" >&2
+done
+[ ${#unmeasured[@]} -eq 0 ]
