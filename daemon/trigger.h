@@ -2,8 +2,8 @@
 /*
  * What a trigger and its targets have in common; shared by recording programs, engine and broker.
  *
- * A trigger is an event that also has a pp_trigger: each of its records fires it, within its
- * limits; a pp_condition says which occurrences make one. A target is an armed event: it has a
+ * A trigger is an event that also has a pp_trigger: each of its occurrences that is to make a record fires
+ * it, within its limits; a pp_condition says which are. A target is an armed event: it has a
  * pp_tape, which says into which of its two sets of rings it records. Firing turns the tapes of all
  * targets, and writes a pp_fired into the ring buffer of the instance. Each of the others is the value of
  * an array map with one element.
@@ -137,12 +137,12 @@ static inline void pp_window_complete(struct pp_trigger_spec *spec)
 
 struct pp_trigger {
 	__u64 id;
-	__u64 last;   /* when it fired; CLOCK_MONOTONIC, ns; 0: never */
-	__u64 fired;  /* how often it fired, */
-	__u64 held;   /* how often it did not because of its hold-off, */
-	__u64 spent;  /* and how often because it had fired often enough that day */
-	__u64 late;   /* targets that were not armed when it fired; 1 if it had none to turn yet */
-	__u64 untold; /* firings that did not fit into the instance's ring buffer */
+	__u64 last;  /* when it fired; CLOCK_MONOTONIC, ns; 0: never */
+	__u64 fired; /* how often it fired, */
+	__u64 held;  /* how often it did not because of its hold-off, */
+	__u64 spent; /* and how often because it had fired often enough that day */
+	__u64 late;  /* targets that were not armed when it fired; 1 if it had none to turn yet */
+	__u64 untold; /* firings that did not fit into the ring buffer, or came before this CPU had told one */
 	__u64 day;    /* when the current day began; CLOCK_MONOTONIC, ns */
 	__u64 in_day; /* firings in it */
 	/* PAIR: */
@@ -187,37 +187,33 @@ pp_pair_is_overdue(const struct pp_pair *pair, __u64 longer_than, __u64 now, __u
 
 #define PP_DAY (24 * 3600 * 1000000000ULL)
 
-/* Whether it may fire now; *fired: time is set, and gets its id and number. Of several CPUs at the
- * same time one may; the others count as held. */
-static inline __attribute__((__always_inline__)) int pp_may_fire(struct pp_trigger *t,
-								 struct pp_fired *fired)
+/* The number of this firing; 0: it may not fire now. Of several CPUs at the same time one may; the others
+ * count as held. time: CLOCK_MONOTONIC, ns. */
+static inline __attribute__((__always_inline__)) __u64 pp_may_fire(struct pp_trigger *t, __u64 time)
 {
-	__u64 last = pp_read_word(&t->last), now = fired->time;
+	__u64 last = pp_read_word(&t->last);
 	/* Signed: another CPU may have been a little later. */
-	int held = last && (__s64)(now - last) < (__s64)t->spec.hold_off;
+	int held = last && (__s64)(time - last) < (__s64)t->spec.hold_off;
 
 	/* `last` stays that of a firing. */
-	if (!held && t->spec.max_per_day && now - pp_read_word(&t->day) < PP_DAY &&
+	if (!held && t->spec.max_per_day && time - pp_read_word(&t->day) < PP_DAY &&
 	    pp_read_word(&t->in_day) >= t->spec.max_per_day) {
 		__sync_fetch_and_add(&t->spent, 1);
 		return 0;
 	}
-	if (held || __sync_val_compare_and_swap(&t->last, last, now) != last) {
+	if (held || __sync_val_compare_and_swap(&t->last, last, time) != last) {
 		__sync_fetch_and_add(&t->held, 1);
 		return 0;
 	}
-	if (now - pp_read_word(&t->day) >= PP_DAY) {
-		t->day = now;
+	if (time - pp_read_word(&t->day) >= PP_DAY) {
+		t->day = time;
 		t->in_day = 0;
 	}
 	if (__sync_fetch_and_add(&t->in_day, 1) >= t->spec.max_per_day && t->spec.max_per_day) {
 		__sync_fetch_and_add(&t->spent, 1);
 		return 0;
 	}
-	fired->trigger = t->id;
-	fired->action = t->spec.action;
-	fired->number = __sync_fetch_and_add(&t->fired, 1) + 1;
-	return 1;
+	return __sync_fetch_and_add(&t->fired, 1) + 1;
 }
 
 /* Turns a target's tape, or opens its window, or stops it. Of several triggers at the same time one does,
@@ -234,17 +230,15 @@ static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tap
 	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }
 
-/* The exchanges order what is around them, on all machines: all of it is there before the number, which is
- * read first. */
+/* The tape's `by` is written, but for its number. The exchanges order what is around them, on all machines: all
+ * of it is there before the number, which is read first. */
 static inline __attribute__((__always_inline__)) void
-pp_sign(struct pp_tape *tape, const struct pp_fired *fired, const struct pp_trigger_spec *spec)
+pp_sign(struct pp_tape *tape, const struct pp_trigger_spec *spec, __u64 time, __u64 number)
 {
-	tape->by = *fired;
-	tape->by.number = 0;
 	tape->left = spec->after_records ? (__s64)spec->after_records : (__s64)(~0ULL >> 1);
 	if (spec->after)
-		(void)__sync_val_compare_and_swap(&tape->until, 0, fired->time + spec->after);
-	(void)__sync_val_compare_and_swap(&tape->by.number, 0, fired->number);
+		(void)__sync_val_compare_and_swap(&tape->until, 0, time + spec->after);
+	(void)__sync_val_compare_and_swap(&tape->by.number, 0, number);
 }
 
 /* Ends the window of a tape: turns it. Of several at the same time one does; 0: none is open. */

@@ -236,7 +236,8 @@ static const struct verb verb_list_triggers = {
 		"SPENT: records that did not fire because of --max-per-day.\n"
 		"LATE: targets that it could not freeze or pause, because what was frozen before was not\n"
 		"saved yet, or because they are paused; a firing that found no target armed counts as one.\n"
-		"MISSED: occurrences of its event that made no record, and so did not fire.\n"
+		"MISSED: occurrences of its event that made no record; they did not fire, unless the buffer\n"
+		"had no place for them.\n"
 		"UNKEPT: occurrences of --on for which there was no room, so that their --until cannot fire.\n"
 		"LAST: how long ago it fired.\n",
 };

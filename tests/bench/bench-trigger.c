@@ -8,7 +8,7 @@
  * A child makes calls on one CPU as fast as it can, and so does this process on another; all are
  * recorded. Then it makes one call of another kind, which fires. A result is the time of the newest record of
  * the child's CPU in what was frozen minus the time just before that call, for all three alike; and minus the
- * time of the call's own record, which perfpersist writes before it freezes. Rounds in which the child did not
+ * time of the call's own record, which perfpersist writes after it has frozen. Rounds in which the child did not
  * run just then are left out. The rounds of the first two alternate; perf takes ten rounds of its own, because
  * it writes a file each time.
  */

@@ -122,6 +122,25 @@ armed s/mark 2
 collect env JOURNAL_STREAM=1:1
 expect_match "$(grep -F "$FILE" "$LOG")" "^$FILE: [0-9]+ records of [0-9]+ events, [0-9]+ bytes$" "the line"
 expect_eq "$(grep -cF "${FILE##*/}" "$SCRATCH/entries" || true)" 0 "entries without a journal"
+
+# calls NAME SIZE: a trigger with so large a buffer fires at the first of 2,000 calls of a task; WHO are those of
+# its own records that are in the snapshot.
+calls() {
+	perfctl trigger add "s/$1" --on syscalls:sys_enter_getpriority --filter 'who > 77000' --hold-off 1h -m "$2" \
+		calls >/dev/null
+	armed "s/$1" 1
+	perl -e 'getpriority(0, 77000 + $_) for 1 .. 2000'
+	collect env
+	WHO=$(perfctl script -i "$FILE" --json 2>/dev/null | sed -n '/sys_enter_getpriority/s/.*"who": *\([0-9]*\).*/\1/p' | xargs)
+	perfctl trigger remove "s/$1" >/dev/null
+}
+
+calls large 1M
+expect_eq "$WHO" 77001 "of 2,000 records of a trigger, that with which it has fired"
+calls small 16K
+expect_eq "$WHO" "" "of the records of a trigger, if that one is overwritten"
+grep -q 'the record with which s/small has fired (number 1) is not there' "$LOG" || fail "nobody says that it is overwritten"
+
 # A firing that freezes nothing is an entry of its own.
 perfctl trigger add s/tell --on sched:sched_process_exec --filter "filename ~ \"*/${MARK##*/}\"" \
 	--action notify >/dev/null

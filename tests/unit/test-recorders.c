@@ -361,6 +361,115 @@ START_TEST(test_kernel_btf)
 }
 END_TEST
 
+struct firing {
+	struct fire fire;
+	struct recorder_fire function;
+	struct pp_trigger *state;
+	const uint8_t *ringbuf;
+	int tell_fd; /* PROG_ARRAY with the program */
+};
+
+/* A trigger of events of this class, on these tapes. */
+static void make_trigger(struct firing *t, const struct pp_trigger *state, const struct source *s,
+			 const int *tapes, unsigned n)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)tapes[0]);
+	struct recorder_class class;
+	uint32_t zero = 0;
+	int program;
+
+	t->fire.state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "state", 4, sizeof(struct pp_trigger),
+					  1, &mapped);
+	t->fire.targets_fd =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "targets", 4, 4, PP_TARGETS_MAX, &outer);
+	t->fire.pending_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pending", 4,
+					    sizeof(struct pp_fired), 1, NULL);
+	t->fire.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
+	t->tell_fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tell", 4, 4, 1, NULL);
+	ck_assert(t->fire.state_fd >= 0 && t->fire.targets_fd >= 0 && t->fire.pending_fd >= 0 &&
+		  t->fire.firings_fd >= 0 && t->tell_fd >= 0);
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_int_eq(bpf_map_update_elem(t->fire.targets_fd, &i, &tapes[i], 0), 0);
+	t->state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fire.state_fd, 0);
+	t->ringbuf = mmap(NULL, 8192, PROT_READ, MAP_SHARED, t->fire.firings_fd, 4096);
+	ck_assert(t->state != MAP_FAILED && t->ringbuf != MAP_FAILED);
+	*t->state = *state;
+	ck_assert_int_eq(fire_make(&t->fire, &t->function), 0);
+	ck_assert_int_eq(s->recorder->class(s, &class), 0);
+	ck_assert_int_eq(fire_load_tell(&t->fire, &class, &program), 0);
+	ck_assert_int_eq(bpf_map_update_elem(t->tell_fd, &zero, &program, 0), 0);
+	close(program);
+}
+
+static void let_fire(struct recorder_target *t, const struct firing *firing)
+{
+	t->fire = &firing->function;
+	t->tell_fd = &firing->tell_fd;
+}
+
+static void unmake_trigger(struct firing *t)
+{
+	munmap(t->state, 4096);
+	munmap((void *)t->ringbuf, 8192);
+	fire_done(&t->function);
+	close(t->fire.state_fd);
+	close(t->fire.targets_fd);
+	close(t->fire.pending_fd);
+	close(t->fire.firings_fd);
+	close(t->tell_fd);
+}
+
+/* The text of most bytes: dynamic, else the task's name. */
+static const char *text_of(const struct tracepoint *tp)
+{
+	for (size_t i = 0; i < tp->n_fields; i++)
+		if (tp->fields[i].is_data_loc && tp->fields[i].is_text)
+			return tp->fields[i].name;
+	return "comm";
+}
+
+/* Instructions that the verifier has followed: what a load costs. */
+static uint32_t steps_of(int program)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+
+	ck_assert_int_eq(bpf_obj_get_info_by_fd(program, &info, &size), 0);
+	return info.verified_insns;
+}
+
+/* An event of many tracepoints has as many programs, which somebody waits for: so the verifier must not follow
+ * the function that fires over and over, nor look at each target there. */
+#define FIRE_STEPS 3000
+
+/* As a trigger's event, with the filter that takes most of the stack: the function that fires has room. */
+static void load_trigger(struct source *s, struct recorder_target t)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	struct pp_filter_node node = { .op = PP_FILTER_GLOB, .is_text = 1, .text = "*a*b" };
+	const struct pp_trigger state = { .id = 1 };
+	struct firing firing = {};
+	uint32_t steps;
+	int tape, fd;
+
+	tape = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tape", 4, sizeof(struct pp_tape), 1, &mapped);
+	ck_assert_int_ge(tape, 0);
+	make_trigger(&firing, &state, s, &tape, 1);
+	snprintf(node.field, sizeof(node.field), "%s", text_of(s->tp));
+	s->filter = &node;
+	s->n_filter = 1;
+	load(s, &t, &fd);
+	steps = steps_of(fd);
+	close(fd);
+	let_fire(&t, &firing);
+	load(s, &t, &fd);
+	ck_assert_uint_lt(steps_of(fd), steps + FIRE_STEPS);
+	close(fd);
+	unmake_trigger(&firing);
+	close(tape);
+}
+
 /* Every program in every combination of options passes the verifier. */
 START_TEST(test_verifier)
 {
@@ -384,6 +493,8 @@ START_TEST(test_verifier)
 		close(fd);
 		if (is_full_length() || !options || options == ALL_OPTIONS - 1)
 			load_closing(&s, t);
+		if (options == 0 || options == ALL_OPTIONS - 1)
+			load_trigger(&s, t);
 	}
 	bench_done(&b);
 }
@@ -630,13 +741,6 @@ END_TEST
 
 /* ── windows ────────────────────────────────────────────────────────────────────────────── */
 
-struct firing {
-	struct fire fire;
-	struct pp_trigger *state;
-	const uint8_t *ringbuf;
-	int slot; /* PROG_ARRAY with the program */
-};
-
 /* What the broker was told last; returns how many messages there were. */
 static uint64_t told(const struct firing *t, struct pp_fired *ret)
 {
@@ -767,46 +871,6 @@ END_TEST
 
 /* ── triggers ───────────────────────────────────────────────────────────────────────────── */
 
-/* A trigger of events of this class, on these tapes. */
-static void make_trigger(struct firing *t, const struct pp_trigger *state, const struct source *s,
-			 const int *tapes, unsigned n)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
-	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)tapes[0]);
-	struct recorder_class class;
-	uint32_t zero = 0;
-	int program;
-
-	t->fire.state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "state", 4, sizeof(struct pp_trigger),
-					  1, &mapped);
-	t->fire.targets_fd =
-		bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "targets", 4, 4, PP_TARGETS_MAX, &outer);
-	t->fire.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
-	t->slot = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "fire", 4, 4, 1, NULL);
-	ck_assert(t->fire.state_fd >= 0 && t->fire.targets_fd >= 0 && t->fire.firings_fd >= 0 &&
-		  t->slot >= 0);
-	for (uint32_t i = 0; i < n; i++)
-		ck_assert_int_eq(bpf_map_update_elem(t->fire.targets_fd, &i, &tapes[i], 0), 0);
-	t->state = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fire.state_fd, 0);
-	t->ringbuf = mmap(NULL, 8192, PROT_READ, MAP_SHARED, t->fire.firings_fd, 4096);
-	ck_assert(t->state != MAP_FAILED && t->ringbuf != MAP_FAILED);
-	*t->state = *state;
-	ck_assert_int_eq(s->recorder->class(s, &class), 0);
-	ck_assert_int_eq(fire_load(&t->fire, &class, &program), 0);
-	ck_assert_int_eq(bpf_map_update_elem(t->slot, &zero, &program, 0), 0);
-	close(program);
-}
-
-static void unmake_trigger(struct firing *t)
-{
-	munmap(t->state, 4096);
-	munmap((void *)t->ringbuf, 8192);
-	close(t->fire.state_fd);
-	close(t->fire.targets_fd);
-	close(t->fire.firings_fd);
-	close(t->slot);
-}
-
 #define MAGIC 0x7fffff00 /* no such descriptor */
 #define NO_CALL 4000
 
@@ -862,7 +926,7 @@ START_TEST(test_trigger)
 	make_trigger(&firing, &state, &trigger, tapes, 2);
 	b = bench_new(DATA_SIZE, trigger.spill_size);
 	t = bench_target(&b);
-	t.fire_fd = &firing.slot;
+	let_fire(&t, &firing);
 	running = run(&b, &trigger, &t);
 	for (int i = 0; i < 100; i++)
 		close(-1);
@@ -878,6 +942,11 @@ START_TEST(test_trigger)
 	ck_assert_uint_eq(fired.cpu, b.cpu);
 	ck_assert_uint_eq(fired.pid, (uint32_t)getpid());
 	ck_assert_str_eq(fired.comm, "test-recorders");
+	/* Nothing comes in front of the targets, not even its own record. */
+	ck_assert_uint_gt(word_of((const uint8_t *)b.ring + HEADER_SIZE +
+					  (b.ring->live.head & (DATA_SIZE - 1)),
+				  false, TIME_OFFSET, 8),
+			  fired.time);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pp_ring_header *ring = a[i].rings[0].ring;
 		uint64_t newest;
@@ -935,6 +1004,7 @@ START_TEST(test_hold_off)
 	const struct pp_trigger state = { .id = 1, .spec.hold_off = 3600 * 1000000000ULL };
 	struct firing firing = {};
 	struct failure f = {};
+	struct pp_fired fired;
 	struct recorder_target t;
 	struct running running;
 	struct armed a;
@@ -946,7 +1016,7 @@ START_TEST(test_hold_off)
 	make_trigger(&firing, &state, &s, &a.tape_fd, 1);
 	b = bench_new(DATA_SIZE, s.spill_size);
 	t = bench_target(&b);
-	t.fire_fd = &firing.slot;
+	let_fire(&t, &firing);
 	t.nests = true; /* any CPU writes this one ring */
 	running = run(&b, &s, &t);
 	for (int i = 0; i < PROCESSES; i++)
@@ -963,6 +1033,16 @@ START_TEST(test_hold_off)
 	firing.state->last -= 3600 * 1000000000ULL;
 	syscall(NO_CALL);
 	ck_assert_uint_eq(firing.state->fired, 2);
+	ck_assert_uint_eq(told(&firing, &fired), 2);
+	/* So does one whose record has no place. */
+	stop(&running);
+	ck_assert_int_eq(bpf_map_delete_elem(b.outer, &b.cpu), 0);
+	t.n = 0;
+	running = run(&b, &s, &t);
+	firing.state->last -= 3600 * 1000000000ULL;
+	syscall(NO_CALL);
+	ck_assert_uint_eq(b.ring->live.records, PROCESSES * N + 1);
+	ck_assert_uint_eq(told(&firing, &fired), 3);
 	stop(&running);
 	unmake_trigger(&firing);
 	disarm(&a);

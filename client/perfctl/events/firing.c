@@ -33,22 +33,49 @@ static void describe(const struct firing *f, struct spooled *ret)
 	spool_name(ret);
 }
 
-/* The trigger's own event: its newest record until then is what fired. Records of earlier firings would
- * bring the sideband of all the time since then. */
-static int window_of(struct perfpersist_event *trigger, uint64_t fired, struct take_window *ret)
+/* ns from the firing to its record: a microsecond, if nothing interrupts. */
+#define RECORD_AFTER 10000000
+/* A trigger that an earlier version has made writes its record first. */
+#define RECORD_BEFORE 100000
+
+/* After the end of its records: whether those of that time on that CPU are overwritten. */
+static bool is_overwritten(struct perfpersist_interleave *records,
+			   struct perfpersist_event *trigger, const struct perfpersist_tape *tape)
+{
+	for (size_t ring = 0; ring < perfpersist_event_rings(trigger); ring++) {
+		struct perfpersist_history h = { .sz = sizeof(h) };
+
+		if (perfpersist_interleave_history(records, 0, ring, &h) >= 0 && h.cpu == tape->cpu)
+			return h.from > tape->fired && h.from < h.to;
+	}
+	return false;
+}
+
+/* The trigger's own event: what fired is its next record there, by that task. Records of earlier firings would
+ * bring the sideband of all the time since then. 0: it is not there. */
+static int window_of(struct perfpersist_event *trigger, const struct perfpersist_tape *tape,
+		     struct take_window *ret)
 {
 	struct perfpersist_interleave *records = NULL;
 	struct perfpersist_sample s;
+	uint64_t found = 0;
 	size_t event;
 	int r = perfpersist_interleave_new(&trigger, 1, &records);
 
 	if (r < 0)
 		return r;
-	*ret = (struct take_window){ .until = fired };
-	while ((r = perfpersist_interleave_next(records, &s, &event)) > 0 && s.time <= fired)
-		ret->since = s.time;
+	while ((r = perfpersist_interleave_next(records, &s, &event)) > 0)
+		if (found < tape->fired && s.time + RECORD_BEFORE >= tape->fired &&
+		    s.time <= tape->fired + RECORD_AFTER && s.cpu == tape->cpu &&
+		    s.tid == tape->tid)
+			found = s.time;
+	if (r == 0 && is_overwritten(records, trigger, tape))
+		found = 0;
 	perfpersist_interleave_free(records);
-	return r;
+	if (r < 0 || !found)
+		return MIN(r, 0);
+	*ret = (struct take_window){ found, found };
+	return 1;
 }
 
 /* The tapes, and the trigger's own event, which tells what fired. 1: nothing is left of them. -ESTALE: of some;
@@ -88,12 +115,13 @@ static int open_all(const struct firing *f, struct chosen *ret, struct take_wind
 		/* No record fired if one was missing, or if somebody did. */
 		*window = (struct take_window){ f->tapes[0].fired, f->tapes[0].fired };
 		if (!f->tapes[0].overdue && !f->tapes[0].by_hand) {
-			r = window_of(events.events[events.n], f->tapes[0].fired, window);
-			if (r >= 0 && !window->since)
+			r = window_of(events.events[events.n], f->tapes, window);
+			if (r == 0)
 				complain(
 					"the record with which %s/%s has fired (number %" PRIu64
-					") was overwritten by later ones before it could be saved; "
-					"add the trigger with a larger buffer (-m)",
+					") is not there: later ones have overwritten it before it "
+					"could be saved (add the trigger with a larger buffer, -m), "
+					"or it had no place (see perfctl show)",
 					f->tapes[0].ns, tape_trigger(f->tapes), f->tapes[0].number);
 		}
 		events.n++;

@@ -264,7 +264,7 @@ static int write_missed(struct taking *t, size_t i, const struct perfpersist_inf
 }
 
 /* The history of what was to be written: not of other CPUs, and of the selected times. What was frozen when a
- * trigger fired ends with the last record before that. A window takes what is before it only from the
+ * trigger fired ends with its last record. A window takes what is before it only from the
  * first record of the file on. */
 static void cut_history(const struct taking *t, size_t i, struct perfpersist_history *h)
 {

@@ -20,7 +20,7 @@
 const volatile struct hot_constants hot_constants = {};
 
 /*
- * Holds a record while its filter runs; as large as the largest record of the event. One for each
+ * Holds a record while its filter runs, or its trigger fires; as large as the largest record of the event. One for each
  * CPU is enough, since the program cannot nest.
  */
 struct {
@@ -43,13 +43,14 @@ struct hot {
 enum hot_end {
 	HOT_NONE,
 	HOT_WRITTEN,
-	HOT_BEYOND, /* it is for the next side */
+	HOT_PLACELESS, /* there was to be one */
+	HOT_BEYOND,    /* it is for the next side */
 };
 
 static __always_inline void hot_go_on(const __u64 *ctx, enum hot_end end)
 {
-	if (end == HOT_WRITTEN)
-		ring_fire(ctx);
+	if (end == HOT_WRITTEN || end == HOT_PLACELESS)
+		ring_tell(ctx);
 	else if (OPTION(ring_constants, closes) && end == HOT_BEYOND)
 		ring_go_on(ctx);
 }
@@ -136,8 +137,8 @@ static __always_inline void *hot_reserve(struct hot *hot)
 	return ring_reserve(&hot->place, whole_size(hot));
 }
 
-/* Opens the record at once in its place, or in the scratch map if a filter decides first, or its
- * time. */
+/* Opens the record at once in its place, or in the scratch map if something comes first: a filter, a trigger, or
+ * its time. */
 static __always_inline void *hot_open(struct hot *hot)
 {
 	__u32 zero = 0;
@@ -199,7 +200,7 @@ static __always_inline enum hot_end hot_move(struct hot *hot)
 		return HOT_NONE;
 	to = hot_reserve(hot);
 	if (!to)
-		return HAS(hot, closes) && hot->place.beyond ? HOT_BEYOND : HOT_NONE;
+		return HAS(hot, closes) && hot->place.beyond ? HOT_BEYOND : HOT_PLACELESS;
 	if (HAS(hot, identified)) {
 		PUT_AT(__u64, to, 0, *(const volatile __u64 *)(from - HOT_IDENTIFIER_SIZE));
 		to += HOT_IDENTIFIER_SIZE;
@@ -235,7 +236,8 @@ static __always_inline void put_comm(void *at, const struct task_struct *task)
 
 /* ── strings behind the fixed part ──────────────────────────────────────────────────────── */
 
-#define PIECE 128
+#define PIECE 64 /* of the stack; see emit/filter-emit.h for what else is on it */
+_Static_assert((HOT_STRING_MAX - 1) % (PIECE - 1) == 0, "what is left is the NUL");
 
 /*
  * Bytes of a kernel string with its NUL, 1 to HOT_STRING_MAX. A record's size must be known before
@@ -246,16 +248,14 @@ static __always_inline __u64 string_size(const char *string)
 	char piece[PIECE];
 	__u64 size = 0;
 
-	for (int i = 0; i <= HOT_STRING_MAX / (PIECE - 1); i++) {
+	for (int i = 0; i < HOT_STRING_MAX / (PIECE - 1); i++) {
 		long n = bpf_probe_read_kernel_str(piece, sizeof(piece), string + size);
 
 		if (n <= 0)
 			break;
 		barrier_var(n); /* else the two merge, and 6.1's verifier learns nothing */
-		if (n < PIECE) {
-			size += n;
-			return size < HOT_STRING_MAX ? size : HOT_STRING_MAX;
-		}
+		if (n < PIECE)
+			return size + n;
 		size += PIECE - 1; /* cut short, or exactly as long: continue */
 	}
 	return HOT_STRING_MAX;

@@ -196,11 +196,11 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	struct overflow_payload payload;
 
 	s->place.ring = ring_here();
-	if (!s->place.ring)
+	if (!s->place.ring && !RING_OPTION(&s->place, filtered))
 		return false;
 	s->ip = SAMPLE_IP(&ctx->regs);
 	s->period = ctx->sample_period;
-	if (EVENT_OPTION(count_missed))
+	if (EVENT_OPTION(count_missed) && s->place.ring)
 		count_missed(ctx, &s->place.ring->live, &s->place.ring->limit);
 	if (EVENT_OPTION(drops))
 		return false;
@@ -210,9 +210,13 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 	if (EVENT_OPTION(has_addr))
 		s->size += 8;
 	payload.ip = s->ip;
-	if (RING_OPTION(&s->place, filtered) && !filter_hook(&payload))
-		return false;
-	return !RING_OPTION(&s->place, limited) || ring_admits(&s->place);
+	return !RING_OPTION(&s->place, filtered) || filter_hook(&payload);
+}
+
+/* Whether there may be a place for it. */
+static __always_inline bool is_admitted(struct sample *s)
+{
+	return s->place.ring && (!RING_OPTION(&s->place, limited) || ring_admits(&s->place));
 }
 
 static __always_inline __u64 *put(__u64 *at, __u64 value)
@@ -239,11 +243,12 @@ static __always_inline __u64 *put_sample(const struct sample *s, __u64 *at,
 	return put(at, s->period);
 }
 
-/* There is no record here; there may be one on the next side. */
+/* There is no record here; there may be one on the next side. What fired is told all the same. */
 static __always_inline int go_on(const struct sample *s, struct bpf_perf_event_data *ctx)
 {
 	if (RING_OPTION(&s->place, closes) && s->place.beyond)
 		ring_go_on(ctx);
+	ring_tell(ctx);
 	return 0;
 }
 
@@ -256,13 +261,13 @@ int overflow(struct bpf_perf_event_data *ctx)
 
 	if (!take_sample(&s, ctx))
 		return 0;
-	at = ring_reserve(&s.place, s.size);
+	at = is_admitted(&s) ? ring_reserve(&s.place, s.size) : NULL;
 	if (!at)
 		return go_on(&s, ctx);
 	time = ring_time(&s.place);
 	put_sample(&s, at, ctx, time);
 	ring_commit(&s.place, time);
-	ring_fire(ctx);
+	ring_tell(ctx);
 	return 0;
 }
 
@@ -405,6 +410,8 @@ static __always_inline int record_chain(struct bpf_perf_event_data *ctx, bool du
 	chain = bpf_map_lookup_elem(&chains, &zero);
 	if (!chain || !take_sample(&s, ctx))
 		return 0;
+	if (!is_admitted(&s))
+		return go_on(&s, ctx);
 	kernel_size = user_size = 0;
 	kernel = user = NULL;
 	if (EVENT_OPTION(chain_kernel))
@@ -434,7 +441,7 @@ static __always_inline int record_chain(struct bpf_perf_event_data *ctx, bool du
 	if (dumps_user)
 		put_user(&dump, frames + kernel_size + user_size);
 	ring_commit(&s.place, time);
-	ring_fire(ctx);
+	ring_tell(ctx);
 	return 0;
 }
 

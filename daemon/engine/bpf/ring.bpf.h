@@ -122,8 +122,8 @@ static __always_inline void ring_count_ringless(void)
 }
 
 /*
- * Stands for the event's filter: instantiation replaces its instructions. It must stay a function,
- * and be the last of the program. The payload has the size that was given there.
+ * Stands for the event's filter, and fires its trigger: instantiation replaces its instructions. It must stay a
+ * function, and be the last of the program. The payload has the size that was given there.
  */
 static __attribute__((noinline)) int filter_hook(const void *payload)
 {
@@ -341,13 +341,13 @@ static __always_inline void ring_commit(const struct ring_place *place, __u64 ti
 }
 
 /*
- * The record is written: goes on to the trigger, if there is one, and does not return. A PROG_ARRAY
- * is for programs with one attach target (newer kernels), so the templates in one object cannot
- * share one: a number stands for it.
+ * The record is written, or has no place: goes on to the program that tells of the firing, if this is a trigger's
+ * event, and does not return. A PROG_ARRAY is for programs with one attach target (newer kernels), so the templates
+ * in one object cannot share one: a number stands for it.
  */
-static __always_inline void ring_fire(const void *ctx)
+static __always_inline void ring_tell(const void *ctx)
 {
-	if (!OPTION(ring_constants, fires))
+	if (!OPTION(ring_constants, tells))
 		return;
 	asm volatile(
 		"r1 = %[ctx]\n\t"
@@ -355,7 +355,7 @@ static __always_inline void ring_fire(const void *ctx)
 		"r3 = 0\n\t"
 		"call %[tail_call]"
 		:
-		: [ctx] "r"(ctx), [mark] "i"(RING_FIRE_MARK), [tail_call] "i"(BPF_FUNC_tail_call)
+		: [ctx] "r"(ctx), [mark] "i"(RING_TELL_MARK), [tail_call] "i"(BPF_FUNC_tail_call)
 		: "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 }
 

@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 /* Stands for the PROG_ARRAY of the trigger in the instructions. */
-#define RING_FIRE_MARK 0x657269662d707021
+#define RING_TELL_MARK 0x6c6c65742d707021
 /* Likewise, for that of the event's sides. */
 #define RING_SIDES_MARK 0x65646973732d7021
 
@@ -28,8 +28,8 @@ struct ring_constants {
 	__u8 nests;	 /* others write the same ring, or this program inside itself */
 	__u8 limited;
 	__u8 wakes;
-	__u8 filtered;	 /* filter_hook() decides */
+	__u8 filtered;	 /* filter_hook() decides, or fires */
 	__u8 everywhere; /* every CPU should have a ring: events on one without are counted */
-	__u8 fires;	 /* each record fires a trigger */
-	__u8 closes;	 /* of a closing side: a record beyond the window goes to the next side */
+	__u8 tells;  /* each record, or attempt to write one, ends with the telling of a firing */
+	__u8 closes; /* of a closing side: a record beyond the window goes to the next side */
 };

@@ -3,6 +3,7 @@
 #include "daemon/engine/emit/condition.h"
 
 #include "daemon/engine/emit/filter-leaf.h"
+#include "daemon/engine/emit/guard.h"
 #include "proto/macro.h"
 
 enum { R0, R1, R2, R3, R4, R5, FRAME = BPF_REG_10 };
@@ -256,9 +257,10 @@ static void emit_rate(struct emitter *e, const struct recorder_condition *c, str
 /* ── either ─────────────────────────────────────────────────────────────────────────────── */
 
 int condition_emit(struct emitter *e, const struct source *source,
-		   const struct recorder_condition *condition, const struct filter_view *view,
+		   const struct recorder_target *target, const struct filter_view *view,
 		   struct emit_labels *no, struct failure *f)
 {
+	const struct recorder_condition *condition = target->condition;
 	int r = 0;
 
 	if (source->n_filter)
@@ -267,5 +269,8 @@ int condition_emit(struct emitter *e, const struct source *source,
 		r = emit_pair(e, source, condition, view, no, f);
 	else if (r >= 0 && condition && condition->is.kind == PP_CONDITION_RATE)
 		emit_rate(e, condition, no);
-	return r < 0 ? r : e->error;
+	if (r < 0)
+		return r;
+	emit_fire(e, target);
+	return e->error;
 }

@@ -14,9 +14,10 @@
 
 /*
  * Emits the filter and then the condition: falls through if the source's occurrence is to make a
- * record; else takes one of the jumps added to *no. R0..R5 are lost. As filter_emit(); also -EINVAL, with
- * a message, if a key is no number.
+ * record, and fires the target's trigger before that; else takes one of the jumps added to *no. R0..R5 are
+ * lost. The caller ends its program with emit_function(). As filter_emit(); also -EINVAL, with a message, if
+ * a key is no number.
  */
 int condition_emit(struct emitter *e, const struct source *source,
-		   const struct recorder_condition *condition, const struct filter_view *view,
+		   const struct recorder_target *target, const struct filter_view *view,
 		   struct emit_labels *no, struct failure *f);

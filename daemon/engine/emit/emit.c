@@ -161,6 +161,24 @@ void emit_call(struct emitter *e, int helper)
 	put(e, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = helper });
 }
 
+void emit_call_function(struct emitter *e, const struct bpf_insn *function, size_t n)
+{
+	if (e->function)
+		e->error = e->error ?: -EINVAL;
+	e->call = e->n;
+	e->function = function;
+	e->n_function = n;
+	put(e, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL });
+}
+
+void emit_function(struct emitter *e)
+{
+	if (e->function && !e->error)
+		e->insns[e->call].imm = (int32_t)(e->n - e->call - 1);
+	for (size_t i = 0; i < e->n_function; i++)
+		put(e, e->function[i]);
+}
+
 void emit_exit(struct emitter *e)
 {
 	put(e, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });

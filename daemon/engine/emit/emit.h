@@ -10,14 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct emitter {
-	struct bpf_insn *insns;
-	size_t n, cap;
-	int error; /* -ENOMEM, -E2BIG: sticky */
-	int *fds;  /* maps that the instructions name and only the emitter holds */
-	size_t n_fds;
-};
-
 /* A forward jump that waits for its target. */
 typedef size_t emit_label;
 
@@ -25,6 +17,16 @@ typedef size_t emit_label;
 struct emit_labels {
 	emit_label *at;
 	size_t n, cap;
+};
+
+struct emitter {
+	struct bpf_insn *insns;
+	size_t n, cap;
+	int error; /* -ENOMEM, -E2BIG; -EINVAL: a second function. Sticky */
+	int *fds;  /* maps that the instructions name and only the emitter holds */
+	size_t n_fds;
+	const struct bpf_insn *function; /* that is called, at */
+	size_t n_function, call;
 };
 
 void emit_done(struct emitter *e);
@@ -51,6 +53,10 @@ void emit_fetch_add(struct emitter *e, int dst, int off, int src);
 /* If the 8 bytes at dst + off equal R0, they become src; R0 = the old value. A full barrier. */
 void emit_compare_exchange(struct emitter *e, int dst, int off, int src);
 void emit_call(struct emitter *e, int helper);
+/* Calls a function, one in a program; R0..R5 are lost. Its instructions, the caller's, come behind the program with
+ * emit_function(), if it is called. */
+void emit_call_function(struct emitter *e, const struct bpf_insn *function, size_t n);
+void emit_function(struct emitter *e);
 void emit_exit(struct emitter *e);
 
 emit_label emit_jump(struct emitter *e);

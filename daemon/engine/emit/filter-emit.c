@@ -95,7 +95,7 @@ int filter_subprogram(const struct source *source, const struct recorder_target 
 	int r;
 
 	emit_mov(ret, PAYLOAD, R1);
-	r = condition_emit(ret, source, target->condition, &view, &no, f);
+	r = condition_emit(ret, source, target, &view, &no, f);
 	if (r < 0)
 		return r;
 	emit_mov_imm(ret, R0, 1);
@@ -107,5 +107,6 @@ int filter_subprogram(const struct source *source, const struct recorder_target 
 		emit_mov_imm(ret, R0, 0);
 		emit_exit(ret);
 	}
+	emit_function(ret);
 	return ret->error;
 }

@@ -42,10 +42,10 @@ int filter_emit(struct emitter *e, const struct pp_filter_node *nodes, size_t n,
 		const struct filter_view *view, struct emit_labels *no, struct failure *f);
 
 /*
- * The source's filter, and the target's condition, as the body of a subprogram. R1 points at payload_size readable bytes of the
- * payload (map memory; also the dynamic parts, if the event has any); R0 = 1 if the filter holds,
- * else 0. An event without fields has a payload of struct { __u64 ip; }. *ret must be empty; call
- * emit_done() on it when the program is loaded.
+ * The source's filter, the target's condition, and what fires its trigger, as the body of a subprogram.
+ * R1 points at payload_size readable bytes of the payload (map memory; also the dynamic parts, if the
+ * event has any); R0 = 1 if there is to be a record, else 0. An event without fields has a payload of
+ * struct { __u64 ip; }. *ret must be empty; call emit_done() on it when the program is loaded.
  */
 int filter_subprogram(const struct source *source, const struct recorder_target *target,
 		      uint32_t payload_size, struct emitter *ret, struct failure *f);

@@ -50,12 +50,18 @@ void emit_next_side(struct emitter *e, const struct recorder_guard *guard, int32
 	emit_other(e, guard, ret_value);
 }
 
-void emit_fire(struct emitter *e, const struct recorder_target *target, int context)
+void emit_fire(struct emitter *e, const struct recorder_target *target)
 {
-	if (!target->fire_fd)
+	if (target->fire)
+		emit_call_function(e, target->fire->insns, target->fire->n);
+}
+
+void emit_tell(struct emitter *e, const struct recorder_target *target, int context)
+{
+	if (!target->tell_fd)
 		return;
 	emit_mov(e, R1, context);
-	emit_load_map(e, R2, *target->fire_fd);
+	emit_load_map(e, R2, *target->tell_fd);
 	emit_mov_imm(e, R3, 0);
 	emit_call(e, BPF_FUNC_tail_call);
 }

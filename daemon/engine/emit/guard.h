@@ -17,6 +17,10 @@ void emit_guard(struct emitter *e, const struct recorder_guard *guard, int32_t r
 /* The same, where the program's own side is no more: R1 is the context; does not go on. */
 void emit_next_side(struct emitter *e, const struct recorder_guard *guard, int32_t ret_value);
 
-/* At the end of a record: goes on to the program that fires the event's trigger, if it has one.
- * `context` is the register with the program's context. */
-void emit_fire(struct emitter *e, const struct recorder_target *target, int context);
+/* In front of a record: fires the target's trigger, if it has one. R0..R5 are lost. The program ends with
+ * emit_function(). */
+void emit_fire(struct emitter *e, const struct recorder_target *target);
+
+/* When that record is written, or has no place: goes on to the program that tells of the firing. `context` is the
+ * register with the program's context. */
+void emit_tell(struct emitter *e, const struct recorder_target *target, int context);

@@ -9,8 +9,9 @@
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
 /* A program can name 64 maps. So many rings are reached without a look-up; the others are the map
- * of all rings, that of wakeups, a filter's tables, and those of a trigger or of its target. */
-#define DIRECT_MAX 56
+ * of all rings, that of wakeups, that of events without a ring, the chains', a filter's tables, and the five of
+ * a trigger (with its pairs), or those of its target. */
+#define DIRECT_MAX 52
 
 #define TRIES 4 /* each retry means that another writer came between */
 

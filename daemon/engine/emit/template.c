@@ -292,21 +292,30 @@ static void draft_done(struct draft *d)
 	free(d->insns);
 }
 
-int template_load(const struct bpf_program *prog, const struct template_changes *changes,
-		  const char *name, int *ret_fd)
+static int copy_template(const struct bpf_program *prog, struct draft *ret)
 {
-	_cleanup_(draft_done) struct draft d = { .n = bpf_program__insn_cnt(prog) };
-	_cleanup_close_ int constants = -EBADF;
-	int r;
+	size_t n = bpf_program__insn_cnt(prog);
 
 	/* Not loaded (yet, or at all): its instructions are not relocated. */
 	if (bpf_program__fd(prog) < 0)
 		return -ENOENT;
-	d.insns = calloc(d.n, sizeof(*d.insns));
-	if (!d.insns)
+	ret->insns = calloc(n, sizeof(*ret->insns));
+	if (!ret->insns)
 		return -ENOMEM;
-	memcpy(d.insns, bpf_program__insns(prog), d.n * sizeof(*d.insns));
-	r = make_draft(&d, changes, &constants);
+	ret->n = n;
+	memcpy(ret->insns, bpf_program__insns(prog), n * sizeof(*ret->insns));
+	return 0;
+}
+
+int template_load(const struct bpf_program *prog, const struct template_changes *changes,
+		  const char *name, int *ret_fd)
+{
+	_cleanup_(draft_done) struct draft d = {};
+	_cleanup_close_ int constants = -EBADF;
+	int r = copy_template(prog, &d);
+
+	if (r >= 0)
+		r = make_draft(&d, changes, &constants);
 	if (r < 0)
 		return r;
 	return load_draft(prog, changes->class, &d, name, ret_fd);
@@ -318,6 +327,20 @@ int template_instantiate(const struct bpf_program *prog, const struct template_m
 	const struct template_changes changes = { .maps = maps, .n_maps = n_maps };
 
 	return template_load(prog, &changes, name, ret_fd);
+}
+
+int template_function(const struct bpf_program *prog, const struct template_map *maps,
+		      size_t n_maps, struct bpf_insn **ret, size_t *ret_n)
+{
+	struct draft d = {};
+	int r = copy_template(prog, &d);
+
+	if (r < 0)
+		return r;
+	replace_maps(&d, maps, n_maps);
+	*ret = d.insns;
+	*ret_n = d.n;
+	return 0;
 }
 
 int template_constants(const void *data, size_t size, int *ret_fd)

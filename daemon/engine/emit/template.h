@@ -56,6 +56,11 @@ int template_load(const struct bpf_program *prog, const struct template_changes 
 int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
 			 size_t n_maps, const char *name, int *ret_fd);
 
+/* The program with other maps only, to become a function of others (emit_call_function()). *ret is the
+ * caller's. -ENOENT: it is not loaded; -ENOMEM. */
+int template_function(const struct bpf_program *prog, const struct template_map *maps,
+		      size_t n_maps, struct bpf_insn **ret, size_t *ret_n);
+
 /* The BTF id that prog attaches to in the kernel; 0: its type needs none. -errno. */
 int template_attach_target(const struct bpf_program *prog, uint32_t *ret);
 

@@ -9,6 +9,7 @@
 #include "daemon/cpus.h"
 #include "daemon/engine/event/catalog-make.h"
 #include "daemon/engine/event/event.h"
+#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/registry/meta.h"
 #include "daemon/engine/registry/reaper.h"
 #include "daemon/engine/registry/tree.h"
@@ -40,6 +41,8 @@ void parts_done(struct parts *p)
 	close_fd(p->trigger);
 	close_fd(p->targets);
 	close_fd(p->pairs);
+	close_fd(p->pending);
+	fire_done(&p->fire);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
 	*p = (struct parts)PARTS_NONE;
@@ -182,6 +185,8 @@ int parts_pin_rings(struct parts *p, struct failure *f)
 		r = pin(p, p->trigger, "trigger", p->broker, 0, 0460, f);
 	if (r >= 0 && p->targets >= 0)
 		r = pin(p, p->targets, "targets", 0, 0, 0600, f);
+	if (r >= 0 && p->pending >= 0)
+		r = pin(p, p->pending, "pending", 0, 0, 0600, f);
 	/* The broker maps it to look for pairs whose end is missing. What it could write there would
 	 * fire the trigger or not, as its orders do. */
 	if (r >= 0 && p->pairs >= 0)
@@ -280,9 +285,13 @@ static int open_trigger(const char *path, struct parts *p)
 	p->trigger = pins_get(path, "trigger");
 	p->targets = pins_get(path, "targets");
 	p->pairs = pins_get(path, "pairs");
+	p->pending = pins_get(path, "pending");
 	if (p->trigger < 0 || p->targets < 0)
 		return MIN(p->trigger, p->targets);
-	return p->pairs == -ENOENT ? 0 : MIN(p->pairs, 0); /* that: it has none */
+	if (p->pairs < 0 && p->pairs != -ENOENT) /* that: it has none */
+		return p->pairs;
+	/* that: the program of an earlier version does all of it, behind the record */
+	return p->pending == -ENOENT ? 0 : MIN(p->pending, 0);
 }
 
 static int open_all(const char *path, struct parts *p, bool *ret_pending)
@@ -406,8 +415,6 @@ static int read_condition(struct parts *p, struct failure *f)
 	struct pp_trigger trigger;
 	uint32_t zero = 0;
 
-	if (p->trigger < 0)
-		return 0;
 	if (bpf_map_lookup_elem(p->trigger, &zero, &trigger) < 0)
 		return fail(f, errno, "Cannot read when the trigger '%s/%s' fires: %s.",
 			    p->event.spec.ns, p->event.spec.name, strerror(errno));
@@ -417,6 +424,26 @@ static int read_condition(struct parts *p, struct failure *f)
 		.pairs_fd = p->pairs,
 	};
 	return 0;
+}
+
+static int read_trigger(struct parts *p, struct failure *f)
+{
+	const struct fire fire = {
+		.state_fd = p->trigger,
+		.targets_fd = p->targets,
+		.pending_fd = p->pending,
+	};
+	int r;
+
+	if (p->trigger < 0)
+		return 0;
+	r = read_condition(p, f);
+	if (r < 0 || p->pending < 0 || p->fire.n)
+		return r;
+	r = fire_make(&fire, &p->fire);
+	return r < 0 ? fail(f, -r, "Cannot make the function that fires the trigger '%s/%s': %s.",
+			    p->event.spec.ns, p->event.spec.name, strerror(-r))
+		     : 0;
 }
 
 int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f)
@@ -430,7 +457,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 			return fail(f, -p->wakeups, "Cannot make the buffer of wakeups: %s.",
 				    strerror(-p->wakeups));
 	}
-	r = read_condition(p, f);
+	r = read_trigger(p, f);
 	if (r < 0)
 		return r;
 	*ret = (struct recorder_target){
@@ -447,6 +474,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.wakeup_fd = p->wakeups,
 		.event_id = e->origin,
 		.condition = p->condition.is.kind ? &p->condition : NULL,
+		.fire = p->fire.n ? &p->fire : NULL,
 	};
 	return 0;
 }

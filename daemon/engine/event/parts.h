@@ -29,7 +29,9 @@ struct parts {
 	int trigger;  /* struct pp_trigger; -EBADF, also the next: the event is no trigger */
 	int targets;  /* ARRAY_OF_MAPS of its targets' tapes (trigger.h) */
 	int pairs;    /* the pairs that have begun (daemon/trigger.h); -EBADF: it knows none */
-	struct recorder_condition condition; /* as of `trigger`, once parts_target() has read it */
+	int pending;  /* what each CPU has fired and not told (recorders/fire.h) */
+	struct recorder_condition condition; /* as of `trigger`, and */
+	struct recorder_fire fire;	     /* with these maps: once parts_target() was called */
 	struct user_program user;	     /* of a new event; of others `programs` has it */
 	/* bytes of its maps, of the perf events that were adopted, and of those of a bound event */
 	uint64_t user_memory;
@@ -43,7 +45,7 @@ struct parts {
 	{                                                                                     \
 		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
 		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,     \
-		.wakeups = -EBADF, .user = USER_PROGRAM_NONE                                  \
+		.pending = -EBADF, .wakeups = -EBADF, .user = USER_PROGRAM_NONE               \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/engine/event/names.h"
+#include "daemon/engine/recorders/fire.h"
 #include "daemon/engine/registry/wakeups.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
@@ -95,6 +96,9 @@ int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct fai
 		r = p->trigger = make_state(p, spec);
 	if (r >= 0)
 		r = p->targets = make_targets();
+	if (r >= 0)
+		r = p->pending = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_pending", 4,
+						sizeof(struct pp_fired), 1, NULL);
 	if (r >= 0 && spec->condition.kind == PP_CONDITION_PAIR)
 		r = p->pairs = make_pairs();
 	if (r < 0)
@@ -104,10 +108,11 @@ int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct fai
 	const struct fire fire = {
 		.state_fd = p->trigger,
 		.targets_fd = p->targets,
+		.pending_fd = p->pending,
 		.firings_fd = firings,
 	};
 
-	return programs_make_fire(&p->programs, &p->sources, &fire, &p->draft, f);
+	return programs_make_tell(&p->programs, &p->sources, &fire, &p->draft, f);
 }
 
 /* ── the maps ───────────────────────────────────────────────────────────────────────────── */
@@ -164,7 +169,8 @@ static int empty_from(int targets, uint32_t first)
 	return 0;
 }
 
-/* A firing meanwhile turns the new targets, or some of the old ones, too. */
+/* A firing meanwhile turns the new targets, or some of the old ones, too; it looks at the first slot a microsecond
+ * before the others, so one that changes its slot can be left out. */
 static int put_all(int targets, const uint64_t *ids, size_t n)
 {
 	uint32_t slot = 0;
@@ -273,8 +279,11 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
 	if (!tape)
 		return -errno;
 	r = pp_turn(tape, spec);
-	if (r)
-		pp_sign(tape, fired, spec);
+	if (r) {
+		tape->by = *fired;
+		tape->by.number = 0;
+		pp_sign(tape, spec, fired->time, fired->number);
+	}
 	munmap(tape, sizeof(*tape));
 	return r;
 }
@@ -284,8 +293,11 @@ static int fire(struct pp_trigger *t, int targets, struct pp_fired *fired, struc
 {
 	int r = 0;
 
-	if (!pp_may_fire(t, fired))
+	fired->number = pp_may_fire(t, fired->time);
+	if (!fired->number)
 		return 0;
+	fired->trigger = t->id;
+	fired->action = t->spec.action;
 	for (uint32_t slot = 0; r >= 0 && slot < PP_TARGETS_MAX; slot++) {
 		r = turn_slot(targets, slot, fired, &t->spec);
 		if (r == 0 || (r == -ENOENT && slot == 0 && t->spec.action != PP_ACTION_NOTIFY))

@@ -2,7 +2,8 @@
 /*
  * Triggers: events whose records turn other events' tapes (daemon/trigger.h). Pins in the event's
  * directory: "trigger", its struct pp_trigger; "targets", the targets' tapes; "pairs", those that
- * have begun, if it knows any; "fire0", …, the programs (sources/programs.h).
+ * have begun, if it knows any; "pending", what is fired and not told, and "fire0", …, the programs that tell
+ * (sources/programs.h).
  */
 #pragma once
 

@@ -20,6 +20,9 @@ int emitted_load(enum bpf_prog_type type, const char *name, const struct source 
 	r = emit(&e, source, target, f);
 	if (r < 0)
 		return r;
+	emit_function(&e);
+	if (e.error)
+		return e.error;
 	fd = program_load(type, name, e.insns, e.n, &opts);
 	if (fd == -E2BIG && recorder_filters(source, target))
 		return filter_too_large(f);

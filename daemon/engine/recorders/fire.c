@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Loads programs that fire triggers. See fire.h. */
+/* Makes the function and loads the program that fire triggers. See fire.h. */
 #include "daemon/engine/recorders/fire.h"
 
 #include <bpf/bpf.h>
@@ -24,7 +24,30 @@ static int load_template(void)
 	return template ? 0 : -errno;
 }
 
-int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd)
+int fire_make(const struct fire *fire, struct recorder_fire *ret)
+{
+	int r = load_template();
+
+	if (r < 0)
+		return r;
+
+	const struct template_map maps[] = {
+		{ .template_fd = bpf_map__fd(template->maps.data_state), .fd = fire->state_fd },
+		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = fire->targets_fd },
+		{ .template_fd = bpf_map__fd(template->maps.pending), .fd = fire->pending_fd },
+	};
+
+	return template_function(template->progs.pp_fire, maps, ARRAY_SIZE(maps), &ret->insns,
+				 &ret->n);
+}
+
+void fire_done(struct recorder_fire *fire)
+{
+	free(fire->insns);
+	*fire = (struct recorder_fire){};
+}
+
+int fire_load_tell(const struct fire *fire, const struct recorder_class *class, int *ret_fd)
 {
 	_cleanup_free_ struct fire_bpf__rodata *constants = NULL;
 	int r = load_template();
@@ -37,8 +60,9 @@ int fire_load(const struct fire *fire, const struct recorder_class *class, int *
 	constants->fire_constants.result = (uint64_t) class->result;
 
 	const struct template_map maps[] = {
-		{ .template_fd = bpf_map__fd(template->maps.state), .fd = fire->state_fd },
+		{ .template_fd = bpf_map__fd(template->maps.data_state), .fd = fire->state_fd },
 		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = fire->targets_fd },
+		{ .template_fd = bpf_map__fd(template->maps.pending), .fd = fire->pending_fd },
 		{ .template_fd = bpf_map__fd(template->maps.firings), .fd = fire->firings_fd },
 	};
 	const struct template_changes changes = {
@@ -50,7 +74,7 @@ int fire_load(const struct fire *fire, const struct recorder_class *class, int *
 		.class = class,
 	};
 
-	return template_load(template->progs.pp_fire, &changes, "pp_fire", ret_fd);
+	return template_load(template->progs.pp_tell, &changes, "pp_tell", ret_fd);
 }
 
 bool fire_key_is_task(const struct source *source, const struct pp_condition *condition)

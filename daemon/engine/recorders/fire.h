@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loads the program that fires a trigger (bpf/fire.bpf.c). The recording programs of the trigger's
- * event go on to it (recorder_target.fire_fd). Knows neither the event nor the targets' names.
+ * What fires a trigger (bpf/fire.bpf.c): a function for the recording programs of the trigger's event, and a
+ * program that they go on to. Knows neither the event nor the targets' names.
  */
 #pragma once
 
-#include "daemon/trigger.h"
 #include "daemon/engine/recorders/recorder.h"
+#include "daemon/trigger.h"
 
+/* Its maps. */
 struct fire {
 	int state_fd;	/* of a struct pp_trigger */
 	int targets_fd; /* ARRAY_OF_MAPS of tapes, PP_TARGETS_MAX slots, filled from the first */
-	int firings_fd; /* the ring buffer that tells the broker */
+	int pending_fd; /* PERCPU_ARRAY of one struct pp_fired: what has fired and is not told */
+	int firings_fd; /* the ring buffer that tells the broker: for fire_load_tell() */
 };
 
-/* Loads it for programs of that class. *ret_fd is the caller's. -errno of the kernel. */
-int fire_load(const struct fire *fire, const struct recorder_class *class, int *ret_fd);
+/* The function. The maps stay open until the programs that call it are loaded. *ret is the caller's. -errno. */
+int fire_make(const struct fire *fire, struct recorder_fire *ret);
+void fire_done(struct recorder_fire *fire);
+
+/* Loads the program, for programs of that class. *ret_fd is the caller's. -errno of the kernel. */
+int fire_load_tell(const struct fire *fire, const struct recorder_class *class, int *ret_fd);
 
 /* Whether the source begins pairs, and their key is the current task (tid, pid), and no field of the
  * event. */

@@ -171,7 +171,7 @@ static int emit_filter(struct emitter *e, const struct source *source,
 		.ip_offset = -1,
 	};
 
-	return condition_emit(e, source, target->condition, &view, leave, f);
+	return condition_emit(e, source, target, &view, leave, f);
 }
 
 /*
@@ -343,7 +343,8 @@ static const struct recorder_class class = { .type = BPF_PROG_TYPE_TRACEPOINT, .
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
 {
-	_cleanup_(emit_labels_done) struct emit_labels leave = {}, too_long = {}, beyond = {};
+	_cleanup_(emit_labels_done) struct emit_labels leave = {}, unwritten = {}, too_long = {},
+						       beyond = {};
 	const struct record record = record_of(source);
 	const struct tracepoint *tp = source->tp;
 	bool copies = user_copies(tp) > 0;
@@ -354,13 +355,13 @@ static int emit_program(struct emitter *e, const struct source *source,
 	r = emit_filter(e, source, target, &leave, f);
 	if (r < 0)
 		return r;
-	emit_ring_find(e, target, &leave);
-	emit_rate_limit(e, target, &leave);
+	emit_ring_find(e, target, &unwritten);
+	emit_rate_limit(e, target, &unwritten);
 	if (copies)
 		emit_user_read(e, tp);
 	else if (tp->has_dynamic)
 		emit_tail_size(e, tp, &too_long);
-	emit_record_reserve(e, &record, target, TAIL, &leave, &beyond);
+	emit_record_reserve(e, &record, target, TAIL, &unwritten, &beyond);
 	emit_record(e, &record, target);
 	emit_fixed(e, tp, record_payload(&record));
 	if (copies)
@@ -370,7 +371,8 @@ static int emit_program(struct emitter *e, const struct source *source,
 	emit_record_end(e, &record);
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
-	emit_fire(e, target, CONTEXT);
+	emit_land_all(e, &unwritten);
+	emit_tell(e, target, CONTEXT);
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 1);
 	emit_exit(e);
@@ -378,6 +380,7 @@ static int emit_program(struct emitter *e, const struct source *source,
 	if (too_long.n) {
 		emit_land_all(e, &too_long);
 		emit_ring_missed(e, target);
+		emit_tell(e, target, CONTEXT);
 		emit_mov_imm(e, R0, 1);
 		emit_exit(e);
 	}

@@ -209,7 +209,7 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 		return -ENOMEM;
 	constants->hot_constants.tracepoint_id = source->tp->id;
 	/* See hot_open(). */
-	if (recorder_filters(source, target) || (target->guard && target->guard->closes)) {
+	if (recorder_hooks(source, target) || (target->guard && target->guard->closes)) {
 		r = writer_scratch(HOT_SCRATCH_OFFSET + source->spill_size, &scratch);
 		if (r < 0)
 			return r;

@@ -140,15 +140,15 @@ static bool misses_unseen(const struct source *source)
 	return !is_user(source) || source->parsed->is_return || !kernel_is_at_least(6, 0);
 }
 
-static int check_gathered(const struct source *source, struct failure *f)
+static int check_gathered(const struct source *source, uint32_t max, struct failure *f)
 {
-	if (source->tp->fixed_size <= GATHERED_MAX)
+	if (source->tp->fixed_size <= max)
 		return 0;
 	return fail(
 		f, E2BIG,
-		"A filter or key on '%.200s' would need %u bytes of arguments at hand, and %d is "
+		"A filter or key on '%.200s' would need %u bytes of arguments at hand, and %u is "
 		"the most; record fewer strings, or leave it out.",
-		source->parsed->text, source->tp->fixed_size, GATHERED_MAX);
+		source->parsed->text, source->tp->fixed_size, max);
 }
 
 static int probe_plan(struct source *source, struct failure *f)
@@ -164,7 +164,7 @@ static int probe_plan(struct source *source, struct failure *f)
 	if (r < 0)
 		return r;
 	if (source->n_filter)
-		r = check_gathered(source, f);
+		r = check_gathered(source, GATHERED_MAX, f);
 	if (r < 0)
 		return r;
 	record = record_of(source);
@@ -309,7 +309,8 @@ static int emit_filtered(struct emitter *e, const struct source *source,
 		.user_memory = is_user(source),
 	};
 
-	r = check_gathered(source, f);
+	r = check_gathered(source, target->fire ? GATHERED_MAX - RECORDER_FIRE_STACK : GATHERED_MAX,
+			   f);
 	if (r < 0)
 		return r;
 	emit_mov(e, GATHERED, FRAME);
@@ -317,7 +318,7 @@ static int emit_filtered(struct emitter *e, const struct source *source,
 	r = emit_payload(e, source, GATHERED, 0);
 	if (r < 0)
 		return r;
-	return condition_emit(e, source, target->condition, &view, leave, f);
+	return condition_emit(e, source, target, &view, leave, f);
 }
 
 static void emit_gathered(struct emitter *e, const struct tracepoint *tp, int payload)
@@ -333,7 +334,7 @@ static void emit_gathered(struct emitter *e, const struct tracepoint *tp, int pa
 static int emit_program(struct emitter *e, const struct source *source,
 			const struct recorder_target *target, struct failure *f)
 {
-	_cleanup_(emit_labels_done) struct emit_labels leave = {}, beyond = {};
+	_cleanup_(emit_labels_done) struct emit_labels leave = {}, unwritten = {}, beyond = {};
 	const struct record record = record_of(source);
 	int payload = record_payload(&record), r = 0;
 
@@ -341,11 +342,13 @@ static int emit_program(struct emitter *e, const struct source *source,
 	emit_mov(e, CONTEXT, R1);
 	if (recorder_filters(source, target))
 		r = emit_filtered(e, source, target, &leave, f);
+	else
+		emit_fire(e, target);
 	if (r < 0)
 		return r;
-	emit_ring_find(e, target, &leave);
-	emit_rate_limit(e, target, &leave);
-	emit_record_reserve(e, &record, target, -1, &leave, &beyond);
+	emit_ring_find(e, target, &unwritten);
+	emit_rate_limit(e, target, &unwritten);
+	emit_record_reserve(e, &record, target, -1, &unwritten, &beyond);
 	emit_record(e, &record, target);
 	if (recorder_filters(source, target))
 		emit_gathered(e, source->tp, payload);
@@ -356,7 +359,8 @@ static int emit_program(struct emitter *e, const struct source *source,
 	emit_record_end(e, &record);
 	emit_ring_commit(e, target);
 	emit_wakeup(e, target, record_time(&record));
-	emit_fire(e, target, CONTEXT);
+	emit_land_all(e, &unwritten);
+	emit_tell(e, target, CONTEXT);
 	emit_land_all(e, &leave);
 	emit_mov_imm(e, R0, 0);
 	emit_exit(e);

@@ -77,6 +77,14 @@ struct recorder_condition {
 	int pairs_fd;	/* an array map of one element: PP_PAIRS_MAX of struct pp_pair */
 };
 
+/* The function that programs call to fire a trigger (recorders/fire.h). */
+struct recorder_fire {
+	struct bpf_insn *insns;
+	size_t n;
+};
+
+#define RECORDER_FIRE_STACK 32 /* bytes of stack, of the caller's 512 */
+
 /* Where and how records are written, fixed when a program is loaded. */
 struct recorder_target {
 	int fd;		      /* ARRAY_OF_MAPS, a slot per possible CPU; empty slot: not recorded */
@@ -95,7 +103,8 @@ struct recorder_target {
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
 	uint64_t event_id; /* the content of a wakeup */
 	const struct recorder_guard *guard; /* NULL: the event is not armed */
-	const int *fire_fd; /* PROG_ARRAY: each record goes on to its program; NULL: none */
+	const struct recorder_fire *fire;   /* NULL: it is no trigger's event */
+	const int *tell_fd; /* likewise: PROG_ARRAY with the program that tells of firings */
 	const struct recorder_condition *condition; /* NULL: every occurrence makes a record */
 
 	/* One source may have several programs, each of which runs for some of its occurrences. */
@@ -122,6 +131,12 @@ static inline bool recorder_filters(const struct source *source,
 				    const struct recorder_target *target)
 {
 	return source->n_filter || target->condition;
+}
+
+/* Whether a program in C has work for filter_hook() (bpf/ring.bpf.h). */
+static inline bool recorder_hooks(const struct source *source, const struct recorder_target *target)
+{
+	return recorder_filters(source, target) || target->fire;
 }
 
 struct recorder {

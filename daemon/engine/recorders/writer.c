@@ -29,13 +29,13 @@ static void tell(struct ring_constants *c, const struct source *source,
 	c->nests = target->nests;
 	c->limited = target->max_rate != 0;
 	c->wakes = target->wakeup_fd >= 0;
-	c->filtered = recorder_filters(source, target);
+	c->filtered = recorder_hooks(source, target);
 	c->everywhere = target->ringless_fd >= 0;
-	c->fires = target->fire_fd != NULL;
+	c->tells = target->tell_fd != NULL;
 	c->closes = target->guard && target->guard->closes;
 	c->sides_base = target->guard ? target->guard->base : 0;
 	c->extended = c->identified || c->nests || c->limited || c->wakes || c->filtered ||
-		      c->fires || c->closes;
+		      c->tells || c->closes;
 }
 
 int writer_load(const struct writer *w, const struct source *source,
@@ -48,7 +48,7 @@ int writer_load(const struct writer *w, const struct source *source,
 		{ .template_fd = bpf_map__fd(w->rings), .fd = target->fd },
 		{ .template_fd = bpf_map__fd(w->wakeups), .fd = target->wakeup_fd },
 		{ .template_fd = bpf_map__fd(w->ringless), .fd = target->ringless_fd },
-		{ -EBADF, target->fire_fd ? *target->fire_fd : -EBADF, RING_FIRE_MARK },
+		{ -EBADF, target->tell_fd ? *target->tell_fd : -EBADF, RING_TELL_MARK },
 		{ .template_fd = bpf_map__fd(w->tape), .fd = closes ? closes->tape_fd : -EBADF },
 		{ .template_fd = bpf_map__fd(w->firings),
 		  .fd = closes ? closes->firings_fd : -EBADF },
@@ -67,7 +67,7 @@ int writer_load(const struct writer *w, const struct source *source,
 		return -EINVAL;
 	memcpy(maps + BASE_MAPS, w->maps, w->n_maps * sizeof(*maps));
 	tell(w->ring, source, target);
-	if (recorder_filters(source, target)) {
+	if (recorder_hooks(source, target)) {
 		r = filter_subprogram(source, target, w->payload_size, &filter, f);
 		if (r >= 0)
 			r = filter.error;

@@ -47,8 +47,10 @@ static int load_decided(const struct program_array *array, const struct source *
 	if (k == PP_DROP && !source->recorder->counts_missed)
 		return load_idle(source, ret_fd);
 	target->drops = k == PP_DROP;
-	if (k != PP_FIRE)
-		target->fire_fd = NULL;
+	if (k != PP_FIRE) {
+		target->fire = NULL;
+		target->tell_fd = NULL;
+	}
 	return source->recorder->load(source, target, ret_fd, f);
 }
 
@@ -64,7 +66,7 @@ static int load_program(const struct programs *p, const struct sources *s, size_
 	char text[PP_TP_NAME_SIZE * 2];
 	int r;
 
-	firing.fire_fd = array->fire < 0 ? NULL : &array->fire;
+	firing.tell_fd = array->tell < 0 ? NULL : &array->tell;
 	r = load_decided(array, source, k, &firing, ret_fd, f);
 
 	if (r >= 0)

@@ -14,7 +14,7 @@ void programs_done(struct programs *p)
 {
 	for (size_t i = 0; i < p->n_arrays; i++) {
 		close_fd(p->arrays[i].fd);
-		close_fd(p->arrays[i].fire);
+		close_fd(p->arrays[i].tell);
 		close_fd(p->arrays[i].user);
 		close_fd(p->arrays[i].next);
 	}
@@ -45,7 +45,7 @@ static int find_array(struct programs *p, const char *class, uint32_t *ret)
 	p->arrays[p->n_arrays++] = (struct program_array){
 		.class = class,
 		.fd = -EBADF,
-		.fire = -EBADF,
+		.tell = -EBADF,
 		.user = -EBADF,
 		.next = -EBADF,
 	};
@@ -94,7 +94,7 @@ static void array_leaf(size_t i, char ret[32])
 	snprintf(ret, 32, "progs%zu", i);
 }
 
-static void fire_leaf(size_t i, char ret[32])
+static void tell_leaf(size_t i, char ret[32])
 {
 	snprintf(ret, 32, "fire%zu", i);
 }
@@ -121,15 +121,15 @@ static int carry_user(const struct programs *p, struct pins_draft *draft)
 	return r;
 }
 
-static int carry_fire(const struct programs *p, struct pins_draft *draft)
+static int carry_tell(const struct programs *p, struct pins_draft *draft)
 {
 	char leaf[32];
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < p->n_arrays; i++) {
-		fire_leaf(i, leaf);
-		if (p->arrays[i].fire >= 0)
-			r = pins_add(draft, p->arrays[i].fire, leaf, 0, 0, 0600);
+		tell_leaf(i, leaf);
+		if (p->arrays[i].tell >= 0)
+			r = pins_add(draft, p->arrays[i].tell, leaf, 0, 0, 0600);
 	}
 	return r;
 }
@@ -145,7 +145,7 @@ int programs_carry(const struct programs *p, struct pins_draft *draft)
 	}
 	if (r >= 0)
 		r = carry_user(p, draft);
-	return r < 0 ? r : carry_fire(p, draft);
+	return r < 0 ? r : carry_tell(p, draft);
 }
 
 static int take_user(struct programs *p, const struct user_program *user)
@@ -172,16 +172,16 @@ static int open_user(struct programs *p, const struct pp_spec *spec, const char 
 	return MIN(array->next, 0);
 }
 
-static int open_fire(struct program_array *array, const char *path, size_t i)
+static int open_tell(struct program_array *array, const char *path, size_t i)
 {
 	char leaf[32];
 	int fd;
 
-	fire_leaf(i, leaf);
+	tell_leaf(i, leaf);
 	fd = pins_get(path, leaf);
 	if (fd < 0 && fd != -ENOENT) /* that: it is no trigger */
 		return fd;
-	array->fire = fd;
+	array->tell = fd;
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static int open_arrays(struct programs *p, const char *path)
 		r = pins_get(path, leaf);
 		p->arrays[i].fd = r;
 		if (r >= 0)
-			r = open_fire(&p->arrays[i], path, i);
+			r = open_tell(&p->arrays[i], path, i);
 	}
 	return r;
 }
@@ -220,7 +220,7 @@ int programs_create(const struct sources *s, const struct user_program *user,
 }
 
 /* The sources of an array have one class. */
-static int make_fire(struct program_array *array, const struct source *source,
+static int make_tell(struct program_array *array, const struct source *source,
 		     const struct fire *fire)
 {
 	_cleanup_close_ int program = -EBADF;
@@ -229,15 +229,15 @@ static int make_fire(struct program_array *array, const struct source *source,
 	int r = source->recorder->class(source, &class);
 
 	if (r >= 0)
-		r = fire_load(fire, &class, &program);
+		r = fire_load_tell(fire, &class, &program);
 	if (r >= 0)
-		r = array->fire = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_fire", 4, 4, 1, NULL);
-	if (r >= 0 && bpf_map_update_elem(array->fire, &zero, &program, BPF_ANY) < 0)
+		r = array->tell = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "pp_tell", 4, 4, 1, NULL);
+	if (r >= 0 && bpf_map_update_elem(array->tell, &zero, &program, BPF_ANY) < 0)
 		r = -errno;
 	return r;
 }
 
-int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+int programs_make_tell(struct programs *p, const struct sources *s, const struct fire *fire,
 		       struct pins_draft *draft, struct failure *f)
 {
 	const struct pp_spec *spec = s->v[0].spec;
@@ -246,12 +246,12 @@ int programs_make_fire(struct programs *p, const struct sources *s, const struct
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
 		struct program_array *array = &p->arrays[p->slots[i].array];
 
-		if (array->fire < 0)
-			r = make_fire(array, &s->v[i], fire);
+		if (array->tell < 0)
+			r = make_tell(array, &s->v[i], fire);
 	}
 	if (r >= 0)
-		r = carry_fire(p, draft);
-	return r < 0 ? fail(f, -r, "Cannot make the program that fires the trigger '%s/%s': %s.",
+		r = carry_tell(p, draft);
+	return r < 0 ? fail(f, -r, "Cannot make the program that tells of the trigger '%s/%s': %s.",
 			    spec->ns, spec->name, strerror(-r))
 		     : 0;
 }

@@ -21,7 +21,7 @@ struct program_array {
 	const char *class; /* the recorder's; valid as long as the sources are */
 	uint32_t n;	   /* slots */
 	int fd;
-	int fire; /* PROG_ARRAY with the program that fires; -EBADF: the event is no trigger */
+	int tell; /* PROG_ARRAY with the program that tells of firings; -EBADF: the event is no trigger */
 	int user, next; /* the creator's program, and its PROG_ARRAY; -EBADF: there is none */
 };
 
@@ -44,9 +44,9 @@ struct programs {
 int programs_create(const struct sources *s, const struct user_program *user,
 		    struct pins_draft *draft, struct programs *ret, struct failure *f);
 
-/* For a trigger's event: each record goes on to the program that fires the trigger. Each array has
- * one, pinned in the draft ("fire0", …). Before any program is loaded. */
-int programs_make_fire(struct programs *p, const struct sources *s, const struct fire *fire,
+/* For a trigger's event: each record, also one without a place, goes on to the program that tells of firings.
+ * Each array has one, pinned in the draft ("fire0", …). Before any program is loaded. */
+int programs_make_tell(struct programs *p, const struct sources *s, const struct fire *fire,
 		       struct pins_draft *draft, struct failure *f);
 
 /* Opens those that are pinned in the event's directory. */
