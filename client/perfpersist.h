@@ -448,7 +448,7 @@ struct perfpersist_trigger {
 	uint64_t fired;	 /* how often; and how often it did not, because */
 	uint64_t held;	 /* of the hold-off, */
 	uint64_t spent;	 /* it had fired often enough that day, */
-	uint64_t missed; /* its event was missed */
+	uint64_t missed; /* its event was missed (it fired if only the buffer had no place) */
 	bool missed_unknown; /* this kernel cannot tell; missed is then a lower bound */
 	bool missed_at_least;
 	/* targets that were left alone: their last tape was not saved yet, or they were paused; and

@@ -230,15 +230,23 @@ static inline __attribute__((__always_inline__)) int pp_turn(struct pp_tape *tap
 	       __sync_val_compare_and_swap(&tape->state.word, from.word, to.word) == from.word;
 }
 
-/* The tape's `by` is written, but for its number. The exchanges order what is around them, on all machines: all
- * of it is there before the number, which is read first. */
+/* The turned tape's `by` is written, but for its number, which is 0. The exchanges order what is around them, on all
+ * machines: all of it is there before the number, which is read first. */
 static inline __attribute__((__always_inline__)) void
-pp_sign(struct pp_tape *tape, const struct pp_trigger_spec *spec, __u64 time, __u64 number)
+pp_sign_number(struct pp_tape *tape, const struct pp_trigger_spec *spec, __u64 time, __u64 number)
 {
 	tape->left = spec->after_records ? (__s64)spec->after_records : (__s64)(~0ULL >> 1);
 	if (spec->after)
 		(void)__sync_val_compare_and_swap(&tape->until, 0, time + spec->after);
 	(void)__sync_val_compare_and_swap(&tape->by.number, 0, number);
+}
+
+static inline __attribute__((__always_inline__)) void
+pp_sign(struct pp_tape *tape, const struct pp_fired *fired, const struct pp_trigger_spec *spec)
+{
+	tape->by = *fired;
+	tape->by.number = 0;
+	pp_sign_number(tape, spec, fired->time, fired->number);
 }
 
 /* Ends the window of a tape: turns it. Of several at the same time one does; 0: none is open. */

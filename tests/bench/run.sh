@@ -7,14 +7,19 @@
 # Uses its own instance and mount namespace, and leaves nothing on the machine. Medians go to
 # BUILD/bench.json, with the quartiles under "quartiles". A missed bar is shown but is not a
 # failure: machines differ, and neighbours are noisy. ROUNDS (15) is how often the costs are
-# measured. PARTS is what is measured (see below), all of it by default; a part that fails does not
+# measured. PARTS is what is measured, all of it by default; a part that fails does not
 # cost the others their figures.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-15}
-PARTS=${PARTS:-costs options latency trigger file page many}
+all_parts="costs options latency trigger file page many"
+PARTS=${PARTS:-$all_parts}
+for name in $PARTS; do
+	[[ " $all_parts " == *" $name "* ]] ||
+		{ echo "bench: PARTS has '$name', which is none of: $all_parts" >&2; exit 2; }
+done
 for program in perfpersistd perfctl tests/bench-cost tests/bench-options tests/bench-latency \
 	tests/bench-many tests/bench-file tests/bench-trigger; do
 	[ -x "$BUILD/$program" ] || { echo "bench: $BUILD/$program is not built; type: make bench" >&2; exit 1; }

@@ -100,6 +100,15 @@ static _unused_ bool is_full_length(void)
 	return length && !strcmp(length, "full");
 }
 
+/*
+ * So many of n records may be missed because writers of one ring come between each other's four tries: none; in an
+ * emulated guest, whose timers fire between any two instructions, it is one of some 100,000.
+ */
+static _unused_ uint64_t nested_out(uint64_t n)
+{
+	return getenv("PP_TEST_EMULATED") ? n / 1000 : 0;
+}
+
 /* Every so many of the cases that are alike are tried: all at full length, each `usual`th at the short one. */
 static _unused_ unsigned stride(unsigned usual)
 {

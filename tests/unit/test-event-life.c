@@ -586,9 +586,7 @@ static void fire(struct pp_tape *tape, uint64_t count, const struct pp_trigger_s
 
 	ck_assert_int_eq(pp_turn(tape, window), 1);
 	ck_assert_int_eq(pp_turn(tape, window), 0);
-	tape->by = fired;
-	tape->by.number = 0;
-	pp_sign(tape, window, fired.time, count);
+	pp_sign(tape, &fired, window);
 }
 
 /* A window that no record ends: it is over in time, or when somebody ends it early. */

@@ -17,7 +17,7 @@ run_each() {
 	echo "Linux $(uname -r), $(cat /proc/cmdline)"
 	while read -r name command; do
 		from=$SECONDS status=0 n=$((n + 1))
-		BUILD=$BUILD PP_TEST_INSTANCE=inside $command >$log 2>&1 </dev/null || status=$?
+		BUILD=$BUILD PP_TEST_INSTANCE=inside PP_TEST_EMULATED=1 $command >$log 2>&1 </dev/null || status=$?
 		echo "$name: exit $status after $((SECONDS - from)) s"
 		grep -a '^SKIP: ' $log || true
 		if [ $status -ne 0 ]; then

@@ -119,7 +119,7 @@ int pp_fire(void *ctx)
 	if (tape && pp_turn(tape, &state.spec)) {
 		tape->by.number = 0;
 		describe(&tape->by, time);
-		pp_sign(tape, &state.spec, time, number);
+		pp_sign_number(tape, &state.spec, time, number);
 	} else if (tape || state.spec.action != PP_ACTION_NOTIFY) {
 		__sync_fetch_and_add(&state.late, 1);
 	}
@@ -159,13 +159,10 @@ int pp_tell(void *ctx)
 
 		if (!tape)
 			break;
-		if (pp_turn(tape, &state.spec)) {
-			tape->by = fired;
-			tape->by.number = 0;
-			pp_sign(tape, &state.spec, fired.time, fired.number);
-		} else {
+		if (pp_turn(tape, &state.spec))
+			pp_sign(tape, &fired, &state.spec);
+		else
 			__sync_fetch_and_add(&state.late, 1);
-		}
 	}
 	if (bpf_ringbuf_output(&firings, &fired, sizeof(fired), 0) < 0)
 		__sync_fetch_and_add(&state.untold, 1);

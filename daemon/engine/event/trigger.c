@@ -279,11 +279,8 @@ static int turn_slot(int targets, uint32_t slot, const struct pp_fired *fired,
 	if (!tape)
 		return -errno;
 	r = pp_turn(tape, spec);
-	if (r) {
-		tape->by = *fired;
-		tape->by.number = 0;
-		pp_sign(tape, spec, fired->time, fired->number);
-	}
+	if (r)
+		pp_sign(tape, fired, spec);
 	munmap(tape, sizeof(*tape));
 	return r;
 }
