@@ -83,8 +83,9 @@ const struct verb verb_collect_snapshots = {
 		     { .rows = snapshots_options, .at = offsetof(struct collecting, place) } },
 	.operands = COMPLETE_TRIGGER,
 	.help = "Waits for triggers to fire, writes a snapshot of each firing, and gives the frozen\n"
-		"buffers back. Beyond a limit it removes the oldest snapshots, and never the newest. It\n"
-		"runs as root, as the daemon's user, or as a user who may write to the namespaces.\n"
+		"buffers back. Beyond a limit it removes the oldest snapshots of the namespace that has\n"
+		"most, and never the newest. It runs as root, as the daemon's user, or as a user who may\n"
+		"write to the namespaces.\n"
 		"\n"
 		"With the names of triggers it saves what these freeze, and no others; only so what one with\n"
 		"--action freeze has frozen. Of one that is removed the name is `" PP_TRIGGER_REMOVED

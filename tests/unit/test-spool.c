@@ -279,7 +279,7 @@ START_TEST(ids_give_the_order)
 	ck_assert_str_eq(all[0].trigger, "b");
 	ck_assert_uint_ge(all[0].bytes, FILE_BYTES);
 	ck_assert_uint_gt(all[0].mtime, all[1].mtime);
-	ck_assert_int_eq(spool_remove_oldest(dir), 1);
+	ck_assert_int_eq(spool_remove_one(dir), 1);
 	ck_assert_str_eq(listed(), "234");
 }
 END_TEST
@@ -329,7 +329,7 @@ START_TEST(strangers_stay)
 	ck_assert_str_eq(listed(), "");
 	f = firing("a", 9);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_oldest(dir), 0);
+	ck_assert_int_eq(spool_remove_one(dir), 0);
 	make_firing("a", 4, DAY);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 1);
 	for (uint64_t id = 1; id <= 3; id++) {
@@ -358,13 +358,13 @@ START_TEST(directories_that_cannot_be_read)
 	ck_assert_uint_eq(n, 0);
 	ck_assert_ptr_null(all);
 	ck_assert_int_eq(spool_make_room(missing, &limits, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_oldest(missing), 0);
+	ck_assert_int_eq(spool_remove_one(missing), 0);
 
 	make_file("file", 0);
 	path_of("file", path);
 	ck_assert_int_eq(spool_list(path, &all, &n), -ENOTDIR);
 	ck_assert_int_eq(spool_make_room(path, &limits, &f, 1), -ENOTDIR);
-	ck_assert_int_eq(spool_remove_oldest(path), -ENOTDIR);
+	ck_assert_int_eq(spool_remove_one(path), -ENOTDIR);
 }
 END_TEST
 
@@ -384,7 +384,7 @@ START_TEST(directories_that_are_not_allowed)
 	ck_assert_int_eq(chmod(dir, 0755), 0);
 	ck_assert_int_eq(seteuid(NOBODY), 0);
 	ck_assert_int_eq(spool_make_room(dir, &limits, &f, 1), -EACCES);
-	ck_assert_int_eq(spool_remove_oldest(dir), -EACCES);
+	ck_assert_int_eq(spool_remove_one(dir), -EACCES);
 	ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_str_eq(listed(), "12");
 }
@@ -427,7 +427,7 @@ static const struct {
 	  { .files = 6, .files_of_trigger = 2, .bytes = 5, .age = 5 * DAY + DAY / 2 },
 	  "a",
 	  1,
-	  "46" },
+	  "246" },
 };
 
 static bool has(const struct spooled *f, uint64_t trigger, uint64_t number, uint64_t id)
@@ -496,6 +496,42 @@ START_TEST(limits)
 	r = spool_make_room(dir, &l, limits_table[_i].coming ? &coming : NULL,
 			    limits_table[_i].bytes * all[0].bytes);
 	ck_assert_int_eq(r, 0);
+}
+END_TEST
+
+/* Who fires often removes his own, once he has as much as others have. */
+START_TEST(each_namespace_keeps_its_share)
+{
+	const struct spool_limits files = { .files = 6 };
+	struct spool_limits bytes = {};
+	_cleanup_free_ struct spooled *all = NULL;
+	struct spooled f = firing("a", 9);
+	size_t n;
+
+	for (uint64_t id = 1; id <= 6; id++) {
+		struct spooled made = firing("a", id);
+
+		snprintf(made.ns, sizeof(made.ns), id <= 2 ? "ops" : "web");
+		spool_name(&made);
+		make_file(made.name, 0);
+	}
+	ck_assert_int_eq(spool_list(dir, &all, &n), 0);
+	ck_assert_int_eq(spool_make_room(dir, &files, &f, 1), 1);
+	ck_assert_str_eq(listed(), "12456");
+	/* What comes is another's, and the most are still his. */
+	snprintf(f.ns, sizeof(f.ns), "new");
+	bytes.bytes = 5 * all[0].bytes;
+	ck_assert_int_eq(spool_make_room(dir, &bytes, &f, all[0].bytes), 1);
+	ck_assert_str_eq(listed(), "1256");
+	/* As many as the others: the oldest. */
+	ck_assert_int_eq(spool_remove_one(dir), 1);
+	ck_assert_str_eq(listed(), "256");
+	ck_assert_int_eq(spool_remove_one(dir), 1);
+	ck_assert_str_eq(listed(), "26");
+	/* What comes may have most, and nothing here: then it is the others' that go. */
+	bytes.bytes = 4 * all[0].bytes;
+	ck_assert_int_eq(spool_make_room(dir, &bytes, &f, 3 * all[0].bytes), 1);
+	ck_assert_str_eq(listed(), "6");
 }
 END_TEST
 
@@ -580,6 +616,7 @@ int main(void)
 	tcase_add_test(t, a_file_knows_its_tapes);
 	add_test_unless(no_root(), t, directories_that_are_not_allowed);
 	tcase_add_loop_test(t, limits, 0, ARRAY_SIZE(limits_table));
+	tcase_add_test(t, each_namespace_keeps_its_share);
 	tcase_add_test(t, the_newest_stays);
 	tcase_add_test(t, files_from_the_future);
 	tcase_add_test(t, a_clock_that_jumps);

@@ -290,7 +290,7 @@ static int write_and_release(const struct firing *f, const struct spooled *file)
 		return -ENAMETOOLONG;
 	do
 		r = write_file(f, file, path);
-	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_oldest(f->options->directory) > 0);
+	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_one(f->options->directory) > 0);
 	if (r < 0 && r != -EINTR && (r != -ESTALE || f->is_last_look))
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));

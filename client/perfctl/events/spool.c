@@ -233,47 +233,142 @@ static bool exceeds(uint64_t n, uint64_t max)
 	return max && n > max;
 }
 
+/* What a namespace has here. */
+struct share {
+	const char *ns;
+	uint64_t files, bytes;
+};
+
+struct room {
+	const char *directory;
+	struct spooled *all; /* the oldest first; a name that is empty has been removed */
+	size_t n;
+	struct share *shares; /* of all; of each namespace; one that is empty */
+	size_t removed;
+};
+
+static void room_done(struct room *room)
+{
+	free(room->all);
+	free(room->shares);
+}
+
+static struct share *room_share(const struct room *room, const char *ns)
+{
+	struct share *share = room->shares + 1;
+
+	while (share->ns && strcmp(share->ns, ns) != 0)
+		share++;
+	share->ns = ns;
+	return share;
+}
+
+/* files: 1; -1: one less. */
+static void room_count(const struct room *room, const struct spooled *f, int64_t files,
+		       uint64_t bytes)
+{
+	struct share *const shares[] = { room->shares, room_share(room, f->ns) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		shares[i]->files += (uint64_t)files;
+		shares[i]->bytes += (uint64_t)files * bytes;
+	}
+}
+
+/* coming: NULL, or the one that is to come, of so many bytes. 0; -errno. */
+static int room_init(struct room *room, const char *directory, const struct spooled *coming,
+		     uint64_t bytes)
+{
+	int r;
+
+	*room = (struct room){ .directory = directory };
+	r = spool_list(directory, &room->all, &room->n);
+	if (r < 0)
+		return r;
+	room->shares = calloc(room->n + 3, sizeof(*room->shares));
+	if (!room->shares)
+		return -ENOMEM;
+	for (size_t i = 0; i < room->n; i++)
+		room_count(room, &room->all[i], 1, room->all[i].bytes);
+	if (coming)
+		room_count(room, coming, 1, bytes);
+	return 0;
+}
+
+static int room_remove(struct room *room, struct spooled *f)
+{
+	int r = remove_file(room->directory, f->name);
+
+	if (r < 0)
+		return r;
+	room_count(room, f, -1, f->bytes);
+	f->name[0] = 0;
+	room->removed++;
+	return 0;
+}
+
+/* The oldest file of the namespace that has most; but none of the last `kept`. So who fires often removes his own, once
+ * he has as much as others have. NULL: there is none. */
+static struct spooled *room_victim(const struct room *room, bool by_bytes, size_t kept)
+{
+	struct spooled *victim = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i + kept < room->n; i++) {
+		const struct share *share = room_share(room, room->all[i].ns);
+		uint64_t has = by_bytes ? share->bytes : share->files;
+
+		if (!room->all[i].name[0] || (victim && has <= most))
+			continue;
+		victim = &room->all[i];
+		most = has;
+	}
+	return victim;
+}
+
 /* The newest stays, unless one more is to come. */
 int spool_make_room(const char *directory, const struct spool_limits *limits,
 		    const struct spooled *coming, uint64_t bytes)
 {
-	_cleanup_free_ struct spooled *all = NULL;
-	uint64_t now = pp_clock_ns(CLOCK_REALTIME);
-	size_t n = 0, removed = 0;
-	int r = spool_list(directory, &all, &n);
-	uint64_t files = n + !!coming, of_trigger = !!coming;
+	_cleanup_(room_done) struct room room = {};
+	uint64_t now = pp_clock_ns(CLOCK_REALTIME), of_trigger = !!coming;
+	int r = room_init(&room, directory, coming, bytes);
+	size_t kept = !coming;
 
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		of_trigger += is_of(&all[i], coming);
-		bytes += all[i].bytes;
-	}
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		bool is_last = i + 1 == n && !coming;
-		bool old = limits->age && now > all[i].mtime && now - all[i].mtime > limits->age;
-		bool too_many = exceeds(files, limits->files) || exceeds(bytes, limits->bytes);
-		bool of_one =
-			is_of(&all[i], coming) && exceeds(of_trigger, limits->files_of_trigger);
+	for (size_t i = 0; r >= 0 && i < room.n; i++)
+		of_trigger += is_of(&room.all[i], coming);
+	for (size_t i = 0; r >= 0 && i + kept < room.n; i++) {
+		struct spooled *f = &room.all[i];
+		bool old = limits->age && now > f->mtime && now - f->mtime > limits->age;
+		bool of_one = is_of(f, coming);
 
-		if (is_last || (!old && !too_many && !of_one))
+		if (!old && !(of_one && exceeds(of_trigger, limits->files_of_trigger)))
 			continue;
-		r = remove_file(directory, all[i].name);
-		removed += r > 0;
-		files--;
-		of_trigger -= is_of(&all[i], coming);
-		bytes -= all[i].bytes;
+		of_trigger -= of_one;
+		r = room_remove(&room, f);
 	}
-	return r < 0 ? r : (int)removed;
+	while (r >= 0) {
+		bool by_bytes = exceeds(room.shares[0].bytes, limits->bytes);
+		struct spooled *f = NULL;
+
+		if (by_bytes || exceeds(room.shares[0].files, limits->files))
+			f = room_victim(&room, by_bytes, kept);
+		if (!f)
+			break;
+		r = room_remove(&room, f);
+	}
+	return r < 0 ? r : (int)room.removed;
 }
 
-int spool_remove_oldest(const char *directory)
+int spool_remove_one(const char *directory)
 {
-	_cleanup_free_ struct spooled *all = NULL;
-	size_t n = 0;
-	int r = spool_list(directory, &all, &n);
+	_cleanup_(room_done) struct room room = {};
+	int r = room_init(&room, directory, NULL, 0);
+	struct spooled *f = r < 0 ? NULL : room_victim(&room, true, 1);
 
-	if (r < 0 || n < 2)
-		return MIN(r, 0);
-	return remove_file(directory, all[0].name);
+	if (f)
+		r = room_remove(&room, f);
+	return r < 0 ? r : (int)room.removed;
 }
 
 void spool_sweep(const char *directory)

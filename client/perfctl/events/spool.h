@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The spool: a directory of perf.data files, one for each firing of a trigger. A file is there as a
- * whole or not at all, and within limits: the oldest go first, and the newest stays in any case.
+ * whole or not at all, and within limits: the namespace that has most loses its oldest first, and the newest of
+ * all stays in any case.
  *
  * A name is TIME.NAMESPACE.TRIGGER.NUMBER.COMM-PID.ID.data, TIME in UTC as of the firing. IDs count
  * up whatever the clock does, so they give the order: each is that of its tapes, or the next one after those that
@@ -50,9 +51,10 @@ struct spool_limits {
 };
 
 /*
- * Removes the oldest files until one more, of that trigger (NULL: none is to come) and of so many
- * bytes, is within the limits. Age is by the files' own times. Returns how many it removed; -errno of
- * the first that could not be.
+ * Removes files until one more, of that trigger (NULL: none is to come) and of so many bytes, is within the limits:
+ * those that are too old, by their own times; the oldest of a trigger that has too many; and, while all are
+ * too many, the oldest of the namespace that has most files, or bytes. Returns how many it removed; -errno of the
+ * first that could not be.
  */
 int spool_make_room(const char *directory, const struct spool_limits *limits,
 		    const struct spooled *coming, uint64_t bytes);
@@ -68,5 +70,6 @@ bool spool_has(const char *directory, const struct spooled *f, const struct perf
 /* Removes what a writer that was killed left under a hidden name (output/outfile.h). */
 void spool_sweep(const char *directory);
 
-/* Leaves the newest. 1; 0: there is no other; -errno. */
-int spool_remove_oldest(const char *directory);
+/* Removes the oldest of the namespace that has most bytes, but not the newest of all. 1; 0: there is no other;
+ * -errno. */
+int spool_remove_one(const char *directory);
