@@ -226,19 +226,33 @@ static int give_back(struct exchange *x, struct failure *f)
 	return r < 0 ? r : names_give_back(x->order.id, &a->event, &a->orphans, f);
 }
 
+/* Without a second set of rings the event is the tape, which it stays when it goes. */
+static int keep_frozen(const char *path, struct failure *f)
+{
+	struct pp_fired by;
+	int r = event_turned_by(path, &by);
+
+	if (r >= 0)
+		r = tapes_mark_fired(path, &by);
+	return r < 0 ? fail(f, -r, "Cannot write down what fired: %s.", strerror(-r)) : 0;
+}
+
 /* What a trigger has turned becomes a tape before its event goes, if it can: deleting must not fail for that. An
  * event that lives on under another name stays as it is. */
 static void keep_turned(struct exchange *x)
 {
 	struct failure f = {};
 	char path[PINS_PATH_SIZE];
-	int state;
+	int state, r = 0;
 
-	if (names_find(x->order.id, path) < 0)
+	if (names_find(x->order.id, path) < 0 || !names_end_rings(x->order.id, &x->order.allowance))
 		return;
 	state = event_arm_state(path);
-	if ((state == ARM_TURNED || state == ARM_CLOSING) &&
-	    names_end_rings(x->order.id, &x->order.allowance) && disarm(x, &f) < 0)
+	if (state == ARM_TURNED || state == ARM_CLOSING)
+		r = disarm(x, &f);
+	else if (state == ARM_FROZEN)
+		r = keep_frozen(path, &f);
+	if (r < 0)
 		log_warning(
 			"What a trigger has frozen of the deleted event with id %llu is lost: %s",
 			(unsigned long long)x->order.id, f.sentence);
@@ -262,6 +276,8 @@ static int delete (struct exchange *x, struct failure *f)
 	}
 	crowd_remove(a->event.id);
 	ends_forget(a->event.id);
+	if (a->orphans.id)
+		tell_tape(x, NULL, a->orphans.id); /* if they are one */
 	if (a->orphans.id) {
 		budget_subtract(&a->event);
 	} else if (a->event.memory) { /* a successor has it now */

@@ -171,7 +171,26 @@ expect_eq "$(calls_of small/calls)" 100 "calls until the firing"
 expect_match "$(perfctl trigger release small/keep)" 'had recorded is released' "what release says"
 calls 100
 expect_eq "$(calls_of small/calls)" 200 "calls, but for those while it was frozen"
+
+# It waits also when its event has gone.
+armed small/keep 1
+calls 100
+"$MARK"
+wait_until 20 is small/keep tapes 1
+calls 100
+before=$(memory)
+perfctl delete small/calls >/dev/null
+expect_eq "$(trigger_field small/keep tapes)" 1 "tapes, when the event has gone"
+[ "$(memory)" -gt $((before / 2)) ] || fail "nobody is charged for what waits: $(memory) of $before bytes"
+mkdir -p "$STATE/snapshots"
+chown 65533:65531 "$STATE/snapshots"
+expect_ok perfctl snapshots collect --once small/keep
+expect_eq "$(calls_in "$(perfctl snapshots show)")" 300 "calls of a deleted event until the firing"
+expect_eq "$(trigger_field small/keep tapes)" 0 "tapes when they are saved"
+expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+kept-*')" "" "what is left in the registry"
+rm -r "$STATE/snapshots"
 perfctl delete --all f small >/dev/null
+wait_until 20 memory_is 0 || fail "a tape is charged when it is saved: $(memory)"
 echo "what is frozen waits until somebody asks for it, also after SIGKILL, and is no file before"
 
 # ── pause ────────────────────────────────────────────────────────────────────────────────

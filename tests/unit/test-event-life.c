@@ -1237,7 +1237,7 @@ START_TEST(counters_go_first)
 		ck_assert_int_eq(pins_next_id(&id), 0);
 		pins_event(e.origin, path);
 		if (how == 0) {
-			ck_assert_int_eq(pins_remove(path, id), 0);
+			ck_assert_int_eq(pins_remove(path, id, gone), 0);
 		} else {
 			/* The engine died before the event was complete, or while it deleted it. */
 			ck_assert_int_eq(rename(path, how == 1 ? "+new-7" : "+del-7"), 0);

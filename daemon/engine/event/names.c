@@ -238,7 +238,7 @@ static int delete_rings(const struct named *n, bool claimed, struct pp_orphans *
 	if (r >= 0 && claimed)
 		r = mark_claimed(n->path);
 	if (r >= 0)
-		r = pins_remove(n->path, id);
+		r = pins_remove(n->path, id, gone);
 	if (r < 0) {
 		pins_drop(n->path, PINS_CLAIMED);
 		return fail(f, -r, "Cannot take '%s' out of the registry: %s.", n->names[n->i].path,
@@ -246,7 +246,6 @@ static int delete_rings(const struct named *n, bool claimed, struct pp_orphans *
 	}
 	for (size_t i = 0; i < n->n; i++)
 		drop_link(&n->names[i]);
-	pins_orphans_path(id, gone);
 	if (n->event.spec.flags & PP_EVENT_TRIGGER)
 		trigger_disown(gone);
 	if (n->event.spec.flags & PP_EVENT_PROGRAM && programs_forget_at(gone) < 0)

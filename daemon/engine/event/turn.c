@@ -85,9 +85,7 @@ static int prepare_turn(struct turn *t, bool again)
 	r = armed_read_by(&t->armed, &by, t->c.f);
 	if (r < 0)
 		return r;
-	r = by.action == PP_ACTION_FREEZE ? tapes_mark(t->c.path, PINS_KEPT, &by) : 0;
-	if (r >= 0)
-		r = tapes_mark(t->c.path, PINS_FIRED, &by);
+	r = tapes_mark_fired(t->c.path, &by);
 	return r < 0 ? fail(t->c.f, -r, "Cannot write down what fired, for '%s': %s.", p->name,
 			    strerror(-r))
 		     : 0;
@@ -222,5 +220,7 @@ int event_thaw(const char *path, uid_t broker, struct failure *f)
 	if (r < 0)
 		return r;
 	pins_unmark_frozen(path);
+	pins_drop(path, PINS_KEPT); /* of a deletion that the engine did not live to carry out */
+	pins_drop(path, PINS_FIRED);
 	return 1;
 }

@@ -253,18 +253,26 @@ bool pins_has(const char *path, const char *leaf)
 	return pins_join(pin, path, leaf) >= 0 && access(pin, F_OK) == 0;
 }
 
-int pins_put_aside(const char *path, uint64_t id)
+/* 1: it is a tape; 0; -errno. */
+static int move_aside(const char *path, uint64_t id, char ret[PINS_PATH_SIZE])
 {
 	bool is_tape = pins_has(path, PINS_FIRED);
-	char aside[PINS_PATH_SIZE];
 
 	if (is_tape)
-		snprintf(aside, sizeof(aside), "%s%" PRIu64,
+		snprintf(ret, PINS_PATH_SIZE, "%s%" PRIu64,
 			 pins_has(path, PINS_KEPT) ? KEPT_PREFIX : TAPE_PREFIX, id);
 	else
-		pins_orphans_path(id, aside);
-	if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) < 0)
-		return -errno;
+		pins_orphans_path(id, ret);
+	return renameat2(AT_FDCWD, path, AT_FDCWD, ret, RENAME_NOREPLACE) < 0 ? -errno : is_tape;
+}
+
+int pins_put_aside(const char *path, uint64_t id)
+{
+	char aside[PINS_PATH_SIZE];
+	int is_tape = move_aside(path, id, aside);
+
+	if (is_tape < 0)
+		return is_tape;
 	if (is_tape)
 		pins_strip_tape(aside);
 	else
@@ -330,14 +338,13 @@ void pins_unmark_frozen(const char *path)
 	unlink(link);
 }
 
-int pins_remove(const char *path, uint64_t orphans_id)
+int pins_remove(const char *path, uint64_t orphans_id, char ret_gone[PINS_PATH_SIZE])
 {
-	char gone[PINS_PATH_SIZE];
+	int r;
 
 	pins_unmark_frozen(path);
-	pins_orphans_path(orphans_id, gone);
-	if (renameat2(AT_FDCWD, path, AT_FDCWD, gone, RENAME_NOREPLACE) < 0)
-		return -errno;
-	pins_drop_counters(gone);
-	return 0;
+	r = move_aside(path, orphans_id, ret_gone);
+	if (r >= 0)
+		pins_drop_counters(ret_gone);
+	return MIN(r, 0);
 }

@@ -98,7 +98,7 @@ int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 bool pins_has(const char *path, const char *leaf);
 
 /* Pins of a map with a firing (tapes_mark()). */
-#define PINS_FIRED "fired"     /* makes a replaced directory a tape, */
+#define PINS_FIRED "fired"     /* makes a replaced or removed directory a tape, */
 #define PINS_KEPT "kept"       /* and this one that is to be saved if somebody asks for it */
 #define PINS_STOPPED "stopped" /* of an event that a trigger has paused */
 
@@ -121,10 +121,11 @@ void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The step of a deletion: renamed out of sight, to "+del-<orphans_id>". Its counters and
- * breakpoints are gone then; the reaper removes the rest, which may block for long. -ENOENT.
+ * The step of a deletion: renamed out of sight, to "+del-<orphans_id>"; or to that of a tape, as in pins_replace(),
+ * which keeps its links until it is released. Its counters and breakpoints are gone then; the reaper removes the
+ * rest, which may block for long. -ENOENT.
  */
-int pins_remove(const char *path, uint64_t orphans_id);
+int pins_remove(const char *path, uint64_t orphans_id, char ret_gone[PINS_PATH_SIZE]);
 
 /* ── names ──────────────────────────────────────────────────────────────────────────────── */
 

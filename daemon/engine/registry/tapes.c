@@ -25,6 +25,13 @@ int tapes_mark(const char *path, const char *leaf, const struct pp_fired *by)
 	return pins_put(path, fd, leaf, 0, 0, 0600);
 }
 
+int tapes_mark_fired(const char *path, const struct pp_fired *by)
+{
+	int r = by->action == PP_ACTION_FREEZE ? tapes_mark(path, PINS_KEPT, by) : 0;
+
+	return r < 0 ? r : tapes_mark(path, PINS_FIRED, by);
+}
+
 int tapes_read_mark(const char *path, const char *leaf, struct pp_fired *ret)
 {
 	_cleanup_close_ int fd = pins_get(path, leaf);

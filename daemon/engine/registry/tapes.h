@@ -16,9 +16,11 @@ struct tape {
 	struct pp_fired by;
 };
 
-/* Pins the firing in the event's directory: PINS_FIRED, so that what is replaced becomes a tape, with
- * PINS_KEPT before that one for whoever asks; PINS_STOPPED: it has paused the event. -errno. */
+/* Pins the firing in the event's directory. -errno. */
 int tapes_mark(const char *path, const char *leaf, const struct pp_fired *by);
+
+/* Likewise, so that what is replaced or removed becomes a tape; also one that is kept for whoever asks. */
+int tapes_mark_fired(const char *path, const struct pp_fired *by);
 
 /* -ENOENT: there is none; -errno. */
 int tapes_read_mark(const char *path, const char *leaf, struct pp_fired *ret);
