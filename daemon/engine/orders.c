@@ -226,19 +226,8 @@ static int give_back(struct exchange *x, struct failure *f)
 	return r < 0 ? r : names_give_back(x->order.id, &a->event, &a->orphans, f);
 }
 
-/* Without a second set of rings the event is the tape, which it stays when it goes. */
-static int keep_frozen(const char *path, struct failure *f)
-{
-	struct pp_fired by;
-	int r = event_turned_by(path, &by);
-
-	if (r >= 0)
-		r = tapes_mark_fired(path, &by);
-	return r < 0 ? fail(f, -r, "Cannot write down what fired: %s.", strerror(-r)) : 0;
-}
-
-/* What a trigger has turned becomes a tape before its event goes, if it can: deleting must not fail for that. An
- * event that lives on under another name stays as it is. */
+/* What a trigger has turned becomes a tape before its event goes, and what it has frozen with it, if it can: deleting
+ * must not fail for that. An event that lives on under another name stays as it is. */
 static void keep_turned(struct exchange *x)
 {
 	struct failure f = {};
@@ -250,8 +239,8 @@ static void keep_turned(struct exchange *x)
 	state = event_arm_state(path);
 	if (state == ARM_TURNED || state == ARM_CLOSING)
 		r = disarm(x, &f);
-	else if (state == ARM_FROZEN)
-		r = keep_frozen(path, &f);
+	if (event_arm_state(path) == ARM_FROZEN) /* perhaps since its window was ended */
+		r = event_keep_frozen(path, x->broker, &f);
 	if (r < 0)
 		log_warning(
 			"What a trigger has frozen of the deleted event with id %llu is lost: %s",

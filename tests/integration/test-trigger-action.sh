@@ -29,6 +29,16 @@ files() {
 	find "$SPOOL" -name '*.data' | wc -l
 }
 
+# memory_below BYTES: for wait_until.
+memory_below() {
+	[ "$(memory)" -lt "$1" ]
+}
+
+# For wait_until.
+no_links_of_tapes() {
+	[ -z "$(find "$REGISTRY"/+kept-* -name 'link*')" ]
+}
+
 # calls_in FILE
 calls_in() {
 	perfctl script -i "$1" 2>/dev/null | grep -cE "$CALL" || true
@@ -181,7 +191,8 @@ calls 100
 before=$(memory)
 perfctl delete small/calls >/dev/null
 expect_eq "$(trigger_field small/keep tapes)" 1 "tapes, when the event has gone"
-[ "$(memory)" -gt $((before / 2)) ] || fail "nobody is charged for what waits: $(memory) of $before bytes"
+wait_until 20 no_links_of_tapes || fail "its programs stay: $(find "$REGISTRY"/+kept-*)"
+! memory_below $((before - 500000)) || fail "nobody is charged for what waits: $(memory) of $before bytes"
 mkdir -p "$STATE/snapshots"
 chown 65533:65531 "$STATE/snapshots"
 expect_ok perfctl snapshots collect --once small/keep
@@ -189,6 +200,21 @@ expect_eq "$(calls_in "$(perfctl snapshots show)")" 300 "calls of a deleted even
 expect_eq "$(trigger_field small/keep tapes)" 0 "tapes when they are saved"
 expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+kept-*')" "" "what is left in the registry"
 rm -r "$STATE/snapshots"
+
+# Nor is what a window that is open has recorded lost.
+wait_until 20 memory_below $((before - 500000)) || fail "a tape is charged when it is saved: $(memory) of $before bytes"
+perfctl create small/open -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 256K >/dev/null
+perfctl trigger remove small/keep >/dev/null
+perfctl trigger add small/long "${ON_MARK[@]:0:4}" --hold-off 1h -m 16K --after 60s open >/dev/null
+armed small/long 1
+calls 100
+"$MARK"
+wait_until 20 is small/long fired 1
+calls 50
+perfctl delete small/open >/dev/null
+perfctl snapshots collect --once -D "$SPOOL/window" >/dev/null
+expect_eq "$(calls_in "$SPOOL"/window/*.data)" 150 "calls of a deleted event in an open window"
+rm -r "$SPOOL/window"
 perfctl delete --all f small >/dev/null
 wait_until 20 memory_is 0 || fail "a tape is charged when it is saved: $(memory)"
 echo "what is frozen waits until somebody asks for it, also after SIGKILL, and is no file before"

@@ -279,7 +279,7 @@ START_TEST(ids_give_the_order)
 	ck_assert_str_eq(all[0].trigger, "b");
 	ck_assert_uint_ge(all[0].bytes, FILE_BYTES);
 	ck_assert_uint_gt(all[0].mtime, all[1].mtime);
-	ck_assert_int_eq(spool_remove_one(dir), 1);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 1);
 	ck_assert_str_eq(listed(), "234");
 }
 END_TEST
@@ -329,7 +329,7 @@ START_TEST(strangers_stay)
 	ck_assert_str_eq(listed(), "");
 	f = firing("a", 9);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_one(dir), 0);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 0);
 	make_firing("a", 4, DAY);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 1);
 	for (uint64_t id = 1; id <= 3; id++) {
@@ -358,13 +358,13 @@ START_TEST(directories_that_cannot_be_read)
 	ck_assert_uint_eq(n, 0);
 	ck_assert_ptr_null(all);
 	ck_assert_int_eq(spool_make_room(missing, &limits, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_one(missing), 0);
+	ck_assert_int_eq(spool_remove_one(missing, NULL, 0), 0);
 
 	make_file("file", 0);
 	path_of("file", path);
 	ck_assert_int_eq(spool_list(path, &all, &n), -ENOTDIR);
 	ck_assert_int_eq(spool_make_room(path, &limits, &f, 1), -ENOTDIR);
-	ck_assert_int_eq(spool_remove_one(path), -ENOTDIR);
+	ck_assert_int_eq(spool_remove_one(path, NULL, 0), -ENOTDIR);
 }
 END_TEST
 
@@ -384,7 +384,7 @@ START_TEST(directories_that_are_not_allowed)
 	ck_assert_int_eq(chmod(dir, 0755), 0);
 	ck_assert_int_eq(seteuid(NOBODY), 0);
 	ck_assert_int_eq(spool_make_room(dir, &limits, &f, 1), -EACCES);
-	ck_assert_int_eq(spool_remove_one(dir), -EACCES);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), -EACCES);
 	ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_str_eq(listed(), "12");
 }
@@ -524,11 +524,14 @@ START_TEST(each_namespace_keeps_its_share)
 	ck_assert_int_eq(spool_make_room(dir, &bytes, &f, all[0].bytes), 1);
 	ck_assert_str_eq(listed(), "1256");
 	/* As many as the others: the oldest. */
-	ck_assert_int_eq(spool_remove_one(dir), 1);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 1);
 	ck_assert_str_eq(listed(), "256");
-	ck_assert_int_eq(spool_remove_one(dir), 1);
-	ck_assert_str_eq(listed(), "26");
-	/* What comes may have most, and nothing here: then it is the others' that go. */
+	/* On a full disk, too, what comes counts. */
+	snprintf(f.ns, sizeof(f.ns), "ops");
+	ck_assert_int_eq(spool_remove_one(dir, &f, 5 * all[0].bytes), 1);
+	ck_assert_str_eq(listed(), "56");
+	/* It may have most, and nothing here. */
+	snprintf(f.ns, sizeof(f.ns), "new");
 	bytes.bytes = 4 * all[0].bytes;
 	ck_assert_int_eq(spool_make_room(dir, &bytes, &f, 3 * all[0].bytes), 1);
 	ck_assert_str_eq(listed(), "6");

@@ -182,7 +182,9 @@ static int sync_directory(const char *directory)
 
 /* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. -ESTALE: the tapes are to be
  * listed again. */
-static int write_file(const struct firing *f, const struct spooled *file, const char *path)
+/* ret_bytes: what it takes, about. */
+static int write_file(const struct firing *f, const struct spooled *file, const char *path,
+		      uint64_t *ret_bytes)
 {
 	_cleanup_free_ struct take_window *windows = calloc(f->n + 1, sizeof(*windows));
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
@@ -200,7 +202,7 @@ static int write_file(const struct firing *f, const struct spooled *file, const 
 	if (r != 0) /* no room for copies is none that older files take */
 		return r == -EDQUOT || r == -ENOSPC ? -EAGAIN : r;
 	/* Not all at once for one that is larger than everything may be. */
-	bytes = estimate(&events);
+	*ret_bytes = bytes = estimate(&events);
 	if (limits->bytes)
 		bytes = MIN(bytes, limits->bytes / 2);
 	r = find_rights(f, &events, &rights);
@@ -282,6 +284,7 @@ static int release_saved(const struct firing *f, struct spooled *file,
 /* Tapes may be released in part when this or the daemon ends. */
 static int write_and_release(const struct firing *f, const struct spooled *file)
 {
+	uint64_t bytes = 0;
 	char path[1024];
 	int r;
 
@@ -289,8 +292,9 @@ static int write_and_release(const struct firing *f, const struct spooled *file)
 	    sizeof(path))
 		return -ENAMETOOLONG;
 	do
-		r = write_file(f, file, path);
-	while ((r == -ENOSPC || r == -EDQUOT) && spool_remove_one(f->options->directory) > 0);
+		r = write_file(f, file, path, &bytes);
+	while ((r == -ENOSPC || r == -EDQUOT) &&
+	       spool_remove_one(f->options->directory, file, bytes) > 0);
 	if (r < 0 && r != -EINTR && (r != -ESTALE || f->is_last_look))
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));

@@ -360,10 +360,10 @@ int spool_make_room(const char *directory, const struct spool_limits *limits,
 	return r < 0 ? r : (int)room.removed;
 }
 
-int spool_remove_one(const char *directory)
+int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes)
 {
 	_cleanup_(room_done) struct room room = {};
-	int r = room_init(&room, directory, NULL, 0);
+	int r = room_init(&room, directory, coming, bytes);
 	struct spooled *f = r < 0 ? NULL : room_victim(&room, true, 1);
 
 	if (f)

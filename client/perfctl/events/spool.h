@@ -70,6 +70,6 @@ bool spool_has(const char *directory, const struct spooled *f, const struct perf
 /* Removes what a writer that was killed left under a hidden name (output/outfile.h). */
 void spool_sweep(const char *directory);
 
-/* Removes the oldest of the namespace that has most bytes, but not the newest of all. 1; 0: there is no other;
- * -errno. */
-int spool_remove_one(const char *directory);
+/* For one more, of so many bytes: removes the oldest of the namespace that has most bytes then, but not the newest of
+ * all. 1; 0: there is no other; -errno. */
+int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes);

@@ -75,6 +75,9 @@ int event_stopped_by(const char *path, struct pp_fired *ret);
 /* The event without a second set records again, and is armed. 1; 0: it was not turned; -errno. */
 int event_thaw(const char *path, uid_t broker, struct failure *f);
 
+/* Of an event that is frozen, when the last record is there: marks it, so that its removal makes it a tape. */
+int event_keep_frozen(const char *path, uid_t broker, struct failure *f);
+
 /* Takes all of that away; the event goes on recording into the rings that meta lists. Not being
  * armed is no failure. -EBUSY: it was turned; -errno, with a message in *f. */
 int event_disarm(const char *path, uid_t broker, struct failure *f);

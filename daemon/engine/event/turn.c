@@ -208,6 +208,23 @@ int event_turn(const char *path, uid_t broker, uint32_t what, struct pp_orphans 
 	return r < 0 ? r : 1;
 }
 
+int event_keep_frozen(const char *path, uid_t broker, struct failure *f)
+{
+	_cleanup_(turn_done) struct turn t = TURN_NONE;
+	int r = open_turned(&t, path, broker, f);
+	struct pp_fired by;
+
+	if (r <= 0)
+		return r;
+	r = read_last(&t, &by);
+	if (r < 0)
+		return r;
+	r = tapes_mark_fired(path, &by);
+	return r < 0 ? fail(f, -r, "Cannot write down what fired, for '%s': %s.", t.c.new.name,
+			    strerror(-r))
+		     : 0;
+}
+
 /* The programs of the first set still are on their side. */
 int event_thaw(const char *path, uid_t broker, struct failure *f)
 {
@@ -216,11 +233,12 @@ int event_thaw(const char *path, uid_t broker, struct failure *f)
 
 	if (r <= 0 || t.tape.state.side != PP_SIDE_NONE || t.tape.state.next != PP_SIDES)
 		return MIN(r, 0);
+	/* Of a deletion that was not carried out; else a later change would make a tape of what is recorded next. */
+	pins_drop(path, PINS_FIRED);
+	pins_drop(path, PINS_KEPT);
 	r = armed_set(&t.armed, PP_SIDE_A, PP_SIDE_NONE, f);
 	if (r < 0)
 		return r;
 	pins_unmark_frozen(path);
-	pins_drop(path, PINS_KEPT); /* of a deletion that the engine did not live to carry out */
-	pins_drop(path, PINS_FIRED);
 	return 1;
 }

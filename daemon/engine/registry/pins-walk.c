@@ -269,9 +269,17 @@ static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
 	return 0;
 }
 
+static int strip_tape(const char *path, uint64_t id _unused_, void *userdata _unused_)
+{
+	pins_strip_tape(path);
+	return 0;
+}
+
 int pins_reap(void (*first)(const char *path))
 {
-	return pins_foreach_orphans(reap_one, &first);
+	int r = pins_foreach_orphans(reap_one, &first);
+
+	return r < 0 ? r : pins_foreach_tape(strip_tape, NULL);
 }
 
 /* ── CPUs ───────────────────────────────────────────────────────────────────────────────── */
@@ -330,12 +338,6 @@ static int recover_orphans(const char *path, uint64_t id _unused_, void *userdat
 	return 0;
 }
 
-static int recover_tape(const char *path, uint64_t id _unused_, void *userdata _unused_)
-{
-	pins_strip_tape(path);
-	return 0;
-}
-
 static int drop_frozen(const char *dir _unused_, const char *leaf, void *userdata _unused_)
 {
 	if (!strncmp(leaf, FROZEN_PREFIX, strlen(FROZEN_PREFIX)))
@@ -351,8 +353,6 @@ int pins_recover(void)
 	unlink(SPARE_PIN); /* the instance's; those of events: pins_keep_cpus() */
 	pins_each_entry(".", drop_frozen, NULL);
 	r = pins_each_entry(".", drop_draft, NULL);
-	if (r >= 0)
-		r = pins_foreach_tape(recover_tape, NULL);
 	return r < 0 ? r : pins_foreach_orphans(recover_orphans, NULL);
 }
 

@@ -27,8 +27,11 @@ int tapes_mark(const char *path, const char *leaf, const struct pp_fired *by)
 
 int tapes_mark_fired(const char *path, const struct pp_fired *by)
 {
-	int r = by->action == PP_ACTION_FREEZE ? tapes_mark(path, PINS_KEPT, by) : 0;
+	int r = 0;
 
+	pins_drop(path, PINS_KEPT); /* of a firing before, which was not carried out */
+	if (by->action == PP_ACTION_FREEZE)
+		r = tapes_mark(path, PINS_KEPT, by);
 	return r < 0 ? r : tapes_mark(path, PINS_FIRED, by);
 }
 
