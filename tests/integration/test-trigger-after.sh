@@ -26,6 +26,11 @@ armed() {
 	wait_until 20 is_armed "$@" || fail "$1 has not $2 targets armed: $(perfctl trigger show "$1")"
 }
 
+# is_turned TRIGGER: the windows of all targets are over; for wait_until.
+is_turned() {
+	[ "$(perfctl trigger show "$1" --json | json_field tapes)" = "${#NAMES[@]}" ]
+}
+
 # late_is TRIGGER N
 late_is() {
 	expect_eq "$(perfctl trigger show "$1" --json | json_field late)" "$2" "late"
@@ -68,12 +73,12 @@ start_daemon
 NAMES=(calls returns several samples)
 declare -A EVENT=([calls]=raw_syscalls:sys_enter [returns]=raw_syscalls:sys_exit
 	[several]='(syscalls:sys_enter_close|sched:sched_switch)' [samples]=page-faults [probe]='[^ ]*pp_work[^ ]*')
-perfctl create e/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "$NAME" -m 1M >/dev/null
-perfctl create e/returns -e raw_syscalls:sys_exit --generic --comm "$NAME" -m 1M >/dev/null
-perfctl create e/several -e syscalls:sys_enter_close,sched:sched_switch --comm "$NAME" -m 1M >/dev/null
-perfctl create e/samples -e page-faults -c 1 --comm "$NAME" -m 1M >/dev/null
+perfctl create e/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "$NAME" -m 2M >/dev/null
+perfctl create e/returns -e raw_syscalls:sys_exit --generic --comm "$NAME" -m 2M >/dev/null
+perfctl create e/several -e syscalls:sys_enter_close,sched:sched_switch --comm "$NAME" -m 2M >/dev/null
+perfctl create e/samples -e page-faults -c 1 --comm "$NAME" -m 2M >/dev/null
 PROBE=
-if perfctl create e/probe -e "uprobe:$BIN/probe-target:pp_work" -m 1M >/dev/null 2>&1; then
+if perfctl create e/probe -e "uprobe:$BIN/probe-target:pp_work" -m 2M >/dev/null 2>&1; then
 	NAMES+=(probe)
 	PROBE=1
 else
@@ -178,12 +183,15 @@ expect_until() {
 	done
 }
 
-# Writes until $SCRATCH/enough is there.
+# Writes until $SCRATCH/enough is there; no more than leaves room in a buffer for twice as much, also if all
+# of it happens on one CPU: what is overwritten is in no snapshot.
 spawn_writers() {
 	rm -f "$SCRATCH/enough"
 	(
 		trap - EXIT ERR
-		until [ -e "$SCRATCH/enough" ]; do write 100; done
+		for ((i = 0; i < 6000 / 100 / $(nproc); i++)); do
+			[ -e "$SCRATCH/enough" ] || write 100
+		done
 	) &
 	WRITERS=$!
 	_spawned+=("$WRITERS")
@@ -195,9 +203,11 @@ armed e/t ${#NAMES[@]}
 for ((i = 0; i < $(length 1 20); i++)); do
 	spawn_writers
 	"$MARK"
-	collect
+	wait_until 20 is_turned e/t || fail "the window stays open: $(perfctl trigger show e/t)"
 	touch "$SCRATCH/enough"
 	wait "$WRITERS"
+	write 100
+	collect
 	expect_until "$(deadline $TIME)"
 	perfctl trigger remove e/t >/dev/null
 	perfctl trigger add e/t "${ON_MARK[@]}" --after 20ms '*' >/dev/null

@@ -42,6 +42,7 @@ expect_previous_boot() {
 case $PHASE in
 1)
 	cp "$BUILD/tests/numbered" $NUMBERED
+	sync $NUMBERED # the crash comes before the kernel writes it by itself
 	install_packages perfpersist libperfpersist0
 	expect_ok systemctl enable --now perfpersistd perfpersist-checkpoint
 	record_until_checkpoint
