@@ -265,9 +265,13 @@ static int delete (struct exchange *x, struct failure *f)
 	}
 	crowd_remove(a->event.id);
 	ends_forget(a->event.id);
-	if (a->orphans.id)
-		tell_tape(x, NULL, a->orphans.id); /* if they are one */
 	if (a->orphans.id) {
+		int told = tell_tape(x, NULL, a->orphans.id);
+
+		if (told < 0 && told != -ENOENT) /* that: it is no tape */
+			log_warning(
+				"Cannot tell the broker of the tape with id %llu: %s; it learns of it when it connects again.",
+				(unsigned long long)a->orphans.id, strerror(-told));
 		budget_subtract(&a->event);
 	} else if (a->event.memory) { /* a successor has it now */
 		budget_recount();

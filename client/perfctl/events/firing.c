@@ -181,8 +181,7 @@ static int sync_directory(const char *directory)
 }
 
 /* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. -ESTALE: the tapes are to be
- * listed again. */
-/* ret_bytes: what it takes, about. */
+ * listed again. ret_bytes: what it takes, about. */
 static int write_file(const struct firing *f, const struct spooled *file, const char *path,
 		      uint64_t *ret_bytes)
 {

@@ -121,8 +121,9 @@ void pins_event(uint64_t id, char ret[PINS_PATH_SIZE]);
 bool pins_exists(const char *ns, const char *name);
 
 /*
- * The step of a deletion: renamed out of sight, to "+del-<orphans_id>", or to that of a tape, as in pins_replace(). Its counters and breakpoints are gone then; the reaper removes the
- * rest, which may block for long. -ENOENT.
+ * The step of a deletion: renamed out of sight, to "+del-<orphans_id>", or to that of a tape, as in
+ * pins_replace(). Its counters and breakpoints are gone then; the reaper removes the rest, which may block for
+ * long. -ENOENT.
  */
 int pins_remove(const char *path, uint64_t orphans_id, char ret_gone[PINS_PATH_SIZE]);
 
