@@ -5,22 +5,26 @@
 # nothing, with the preset `flight`, and beside `perf record --overwrite` of the same events:
 # tests/bench/apps.sh [BUILD]
 #
-# The three take turns, so that a slow minute hits all of them; many short runs tell more than a few long
-# ones. A line has the median of ROUNDS (31) runs of SECONDS_EACH (1), with the quartiles of the change
-# against the run with nothing of the same round; the same for the CPU time of an operation, of server and
-# client together, which other programs on the machine disturb less. For programs with latencies it has the
+# The three take turns, so that a slow minute hits all of them. A line has the median of ROUNDS (11) runs of
+# SECONDS_EACH (1), with the quartiles of the change against the run with nothing of the same round; the same
+# for the CPU time of an operation, of server and client together. For programs with latencies it has the
 # 99th percentile, too. A server has the first half of the CPUs and its client the other: the scheduler's
 # mood, which CPU it puts them on, makes more difference than any recorder. Each program gets a directory and
 # ports of its own, and nothing of it is left.
+#
+# A virtual machine's speed changes by 10 % from one moment to the next, and each run of a client has its own.
+# So servers are also measured while one run of the client goes on and recording begins and ends SLICES (400)
+# times. Each slice of 0.2 s is compared with those of nothing just before and after it; slices of nothing are
+# compared with each other likewise, which shows how far the measure itself is wrong.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
-ROUNDS=${ROUNDS:-31} SECONDS_EACH=${SECONDS_EACH:-1}
+ROUNDS=${ROUNDS:-11} SECONDS_EACH=${SECONDS_EACH:-1} SLICES=${SLICES:-400}
 [ -x "$BUILD/perfctl" ] || { echo "bench-apps: $BUILD/perfctl is not built; type: make bench-apps" >&2; exit 1; }
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "bench-apps: needs root, and there is no sudo here" >&2; exit 1; }
-	exec sudo ROUNDS="$ROUNDS" SECONDS_EACH="$SECONDS_EACH" APPS="${APPS-}" bash "$0" "$BUILD"
+	exec sudo ROUNDS="$ROUNDS" SECONDS_EACH="$SECONDS_EACH" SLICES="$SLICES" APPS="${APPS-}" bash "$0" "$BUILD"
 fi
 
 export BUILD PP_TEST_INSTANCE=apps$$
@@ -72,6 +76,13 @@ cpu_time() { # µs
 }
 
 # ── programs: begin_X once; run_X prints throughput, (or -) the 99th percentile in µs, and how many ──
+#
+# Of servers: load_X runs the client without end, as $SPAWNED; count_X sets `count`, the operations so far, and `now`,
+# the time of that in µs.
+
+tell_time() {
+	now=${EPOCHREALTIME/[.,]/}
+}
 
 begin_redis() {
 	serve redis-server --port $PORT --bind 127.0.0.1 --save '' --appendonly no --dir "$SCRATCH" >/dev/null
@@ -87,6 +98,13 @@ run_redis() {
 	fi
 	client redis-benchmark -p $PORT -t get -n "$n" --csv | awk -F '"' -v n="$n" 'END { print $4, $14 * 1000, n }'
 }
+load_redis() {
+	spawn taskset -c "$CLIENT_CPUS" redis-benchmark -p $PORT -t get -n 1000000000 -q >/dev/null 2>&1
+}
+count_redis() {
+	count=$(redis-cli -p $PORT info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p')
+	tell_time
+}
 
 begin_nginx() {
 	mkdir -p "$SCRATCH/www"
@@ -96,7 +114,7 @@ begin_nginx() {
 		events { worker_connections 256; }
 		http { access_log off; client_body_temp_path $SCRATCH; proxy_temp_path $SCRATCH; fastcgi_temp_path $SCRATCH;
 		uwsgi_temp_path $SCRATCH; scgi_temp_path $SCRATCH;
-		server { listen 127.0.0.1:$((PORT + 1)); root $SCRATCH/www; } }
+		server { listen 127.0.0.1:$((PORT + 1)); root $SCRATCH/www; location /status { stub_status; } } }
 	EOF
 	serve nginx -p "$SCRATCH" -c "$SCRATCH/nginx.conf" 2>/dev/null
 	wait_until 20 wrk -t 1 -c 1 -d 1 http://127.0.0.1:$((PORT + 1))/page
@@ -107,6 +125,17 @@ run_nginx() {
 		/ requests in / { n = $1 }
 		$1 == "Requests/sec:" { rate = $2 }
 		END { print rate, p, n }'
+}
+load_nginx() {
+	spawn taskset -c "$CLIENT_CPUS" wrk -t 1 -c 16 -d 100000 http://127.0.0.1:$((PORT + 1))/page >/dev/null
+}
+count_nginx() {
+	local server
+	exec {server}<>"/dev/tcp/127.0.0.1/$((PORT + 1))"
+	printf 'GET /status HTTP/1.0\r\n\r\n' >&"$server"
+	count=$(awk '/^server accepts/ { getline; print $3 }' <&"$server")
+	exec {server}>&-
+	tell_time
 }
 
 begin_postgres() {
@@ -123,6 +152,23 @@ run_postgres() {
 		awk '$1 == "tps" { printf "%s ", $3; exit }'
 	cat "$SCRATCH"/pgbench_log.* | cut -d ' ' -f 3 | sort -n |
 		awk '{ all[NR] = $1 } END { print all[int((NR * 99 + 99) / 100)], NR }'
+}
+# The client writes down when each transaction was done, which count_all_postgres counts afterwards.
+load_postgres() {
+	rm -f "$SCRATCH"/pgbench_log.*
+	spawn env -C "$SCRATCH" taskset -c "$CLIENT_CPUS" pgbench -h "$SCRATCH/pg" -p $((PORT + 2)) -U bench -c 4 -j 1 -S -T 100000 -l postgres \
+		>/dev/null 2>&1
+}
+count_postgres() {
+	count=0
+	tell_time
+}
+count_all_postgres() {
+	awk 'NR == FNR { how[NR] = $1; from[NR] = $2; to[NR] = $3; n = NR; i = 1; next }
+		{ now = $5 * 1000000 + $6 }
+		i <= n && now >= to[i] { print how[i], from[i], to[i], done; done = 0; i++ }
+		i <= n && now >= from[i] { done++ }' "$1" "$SCRATCH"/pgbench_log.* >"$1.counted"
+	mv "$1.counted" "$1"
 }
 
 # Runs that end by themselves: throughput is runs per second.
@@ -164,15 +210,16 @@ done < <(sed -n 's/^Event=//p' $FLIGHT | tr ',' '\n')
 
 begin_off() { :; }
 end_off() { :; }
+# What is measured is not the beginning: 110 MiB of buffers, and who runs.
 begin_flight() {
 	install -D -m 0644 $FLIGHT "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
-	sleep 1 # what is measured is not the beginning: 110 MiB of buffers, and who runs
+	sleep "${1:-1}"
 }
 end_flight() {
 	rm "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
-	sleep 1
+	sleep "${1:-1}"
 }
 begin_perf() {
 	spawn perf record -q -a --overwrite -m 4M "${perf_events[@]}" -o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
@@ -183,6 +230,94 @@ end_perf() {
 	# It would write all buffers to a file now; that is not what is measured.
 	kill -KILL "$perf_pid"
 	wait "$perf_pid" 2>/dev/null || true
+}
+
+# ── slices ──
+
+# What is compared begins and ends with these; before_X and after_X are about all of it.
+before_flight() { :; }
+after_flight() { :; }
+# The memory of deleted events is freed later, which takes the CPUs for a while.
+on_flight() { begin_flight 0.3; }
+off_flight() { end_flight 0.6; }
+
+# perf opens its events once; then it is told to begin and to pause.
+before_perf() {
+	rm -f "$SCRATCH/ctl" "$SCRATCH/ack"
+	mkfifo "$SCRATCH/ctl" "$SCRATCH/ack"
+	exec {ctl}<>"$SCRATCH/ctl" {ack}<>"$SCRATCH/ack"
+	spawn perf record -q -a --overwrite -m 4M -D -1 --control "fifo:$SCRATCH/ctl,$SCRATCH/ack" "${perf_events[@]}" \
+		-o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
+	perf_pid=$SPAWNED
+	off_perf # has an answer when it is ready
+}
+after_perf() {
+	end_perf
+	exec {ctl}>&- {ack}>&-
+}
+tell_perf() {
+	echo "$1" >&"$ctl"
+	read -r -t 30 -u "$ack" || fail "perf does not answer"
+}
+on_perf() { tell_perf enable && sleep 0.05; }
+off_perf() { tell_perf disable && sleep 0.05; }
+
+# slice APP HOW: one, which is written to the file of slices with what was done in it.
+slice() {
+	local from before
+	"count_$1"
+	from=$now before=$count
+	sleep 0.2
+	"count_$1"
+	echo "$2 $from $now $((count - before))" >>"$SCRATCH/slices"
+}
+
+# slices APP HOW
+slices() {
+	local app=$1 how=$2 round load
+	[ "$(type -t "load_$app")" = function ] || return 0
+	"load_$app"
+	load=$SPAWNED
+	"before_$how"
+	sleep 1
+	: >"$SCRATCH/slices"
+	for ((round = 0; round < SLICES; round++)); do
+		slice "$app" off
+		"on_$how"
+		slice "$app" "$how"
+		"off_$how"
+	done
+	slice "$app" off
+	sleep 0.5 # what the client has written down reaches the disk
+	"after_$how"
+	kill "$load"
+	wait "$load" 2>/dev/null || true
+	[ "$(type -t "count_all_$app")" != function ] || "count_all_$app" "$SCRATCH/slices"
+	awk -v app="$app" -v with="$how" '
+		{ how[NR] = $1; rate[NR] = $4 / ($3 - $2) }
+		function compare(i, what, distance) {
+			change[what, ++n[what]] = (2 * rate[i] / (rate[i - distance] + rate[i + distance]) - 1) * 100
+		}
+		END {
+			for (i = 2; i < NR; i++)
+				if (how[i] != "off")
+					compare(i, how[i], 1)
+				else if (i > 2 && i < NR - 1)
+					compare(i, how[i], 2)
+			split("off " with, all, " ")
+			for (h = 1; h <= 2; h++) {
+				m = n[all[h]]
+				for (i = 1; i <= m; i++) {
+					for (j = i; j > 1 && v[j - 1] > change[all[h], i]; j--)
+						v[j] = v[j - 1]
+					v[j] = change[all[h], i]
+				}
+				low = v[int(1 + (m - 1) * 0.25 + 0.5)]; high = v[int(1 + (m - 1) * 0.75 + 0.5)]
+				# The standard error of a median, the spread of one value being that of the quartiles.
+				printf "%-10s %-7s throughput in %d slices: %+5.2f %% (%+.1f to %+.1f), standard error %.2f %%\n", app, all[h], m,
+					v[int(1 + (m - 1) * 0.5 + 0.5)], low, high, 1.2533 * (high - low) / 1.349 / sqrt(m)
+			}
+		}' "$SCRATCH/slices"
 }
 
 # ── what the recorder itself takes ──
@@ -276,5 +411,7 @@ for app in "${apps[@]}"; do
 				print ""
 			}
 		}' "$results"
+	slices "$app" flight
+	slices "$app" perf
 	account "$app"
 done
