@@ -15,6 +15,7 @@
 #include "client/perfctl/output/outdir.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
+#include "proto/clock.h"
 
 #define DEFAULT_LAST "1m"
 #define SNAPSHOT "snapshot.data"
@@ -22,6 +23,7 @@
 struct incident {
 	const struct call *call;
 	const char *output, *last, *since, *until;
+	uint64_t began; /* CLOCK_MONOTONIC, ns */
 	struct outdir out;
 	char *socket, *registry,
 		*saved; /* the call's options; --saved is a word with its value. Not relative to the directory
@@ -39,7 +41,7 @@ static const struct verb_option options[] = {
 	  "only records from then on: 1234.567 as in records, -10s, @1700000000, \"2026-11-21 "
 	  "10:00:00\" or 10:00:00",
 	  TAKE_TEXT(struct incident, since) },
-	{ 0, "until", "TIME", "only records up to then; the same syntax",
+	{ 0, "until", "TIME", "only records up to then; the same syntax; default: when it began",
 	  TAKE_TEXT(struct incident, until) },
 	{},
 };
@@ -197,10 +199,15 @@ static int snapshot(const struct incident *o)
 {
 	struct command c = perfctl(o, "snapshot");
 	bool chosen = o->last || o->since || o->until;
+	char began[32];
+
+	snprintf(began, sizeof(began), "%" PRIu64 ".%06" PRIu64, o->began / 1000000000,
+		 o->began / 1000 % 1000000);
 
 	add_option(&c, "--last", chosen ? o->last : DEFAULT_LAST);
 	add_option(&c, "--since", o->since);
-	add_option(&c, "--until", o->until);
+	/* What we do ourselves is none of it. */
+	add_option(&c, "--until", o->until || o->saved ? o->until : began);
 	add_option(&c, "-o", SNAPSHOT);
 	add(&c, "--");
 	return run_with(o, &c, o->call->operands, o->call->n_operands);
@@ -428,7 +435,9 @@ static char *saved_from_here(const char *save)
 
 static int run(struct call *call)
 {
-	struct incident o = { .call = call, .out = OUTDIR_NONE };
+	struct incident o = { .call = call,
+			      .began = pp_clock_ns(CLOCK_MONOTONIC),
+			      .out = OUTDIR_NONE };
 	char name[64], *output = NULL;
 	time_t now = time(NULL);
 	struct tm tm;

@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "client/perfctl/completion/complete.h"
 #include "client/perfctl/perfctl.h"
@@ -200,6 +201,8 @@ int main(int argc, char **argv)
 {
 	int code;
 
+	/* `perfctl incident` runs /proc/self/exe, and nobody knows a process "exe". */
+	prctl(PR_SET_NAME, "perfctl");
 	errno = 0;
 	code = run(argc, argv);
 	/* Other failures have their sentence, perhaps of a command that was run. */

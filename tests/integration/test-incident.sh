@@ -76,6 +76,8 @@ if full; then
 	for i in 0 1 2 3; do
 		found sleep sc-holder sc-w$i '.count >= 4 and .max_ns > 40e6 and .max_ns < $all and .percent < 60'
 	done
+	scene chain
+	found peer sc-backend sc-front '.max_ns > 55e6 and .max_ns < $all and .percent < 60 and .through.comm == "sc-middle"'
 	scene inversion
 	found sleep sc-mid sc-high '.count >= 1 and .max_ns > 100e6 and .max_ns < $all and .through.comm == "sc-low"'
 	scene preempted
@@ -93,13 +95,16 @@ found crash sc-crasher "" '.signal == "SIGSEGV" and .count == 1 and .culprit.id 
 
 # ── the archive ──────────────────────────────────────────────────────────────────────────
 
-perfctl incident --since "$from" -o "a thing" >told 2>/dev/null
+"${PERFCTL[@]}" incident --since "$from" -o "a thing" >told 2>/dev/null &
+incident=$!
+wait $incident
 expect_match "$(<told)" "^What stands out in .*a thing: report.txt.*a thing.tar.gz: all of it"
 expect_eq "$(tar tzf "a thing.tar.gz" | sort | tr '\n' ' ')" "a thing/ a thing/about.txt a thing/page.html a thing/report.txt a thing/snapshot.data "
 expect_eq "$(stat -c %a "a thing" "a thing.tar.gz" "a thing/report.txt" | tr '\n' ' ')" "700 600 600 "
 expect_match "$(<"a thing/about.txt")" "perfctl [0-9.]+.*flight .*cpu-clock.*WHOSE +MEMORY"
 expect_match "$(<"a thing/report.txt")" "What stands out.*Run-queue delay.*Off a CPU.*── --syscalls"$'\n\n'"Not recorded\."
 perfctl report -i "a thing/snapshot.data" >/dev/null
+expect_eq "$(perfctl script -i "a thing/snapshot.data" --event sched:sched_process_fork --tid $incident 2>/dev/null | wc -l)" 0 "its own children"
 expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
 
 # Nothing is left where it fails.
