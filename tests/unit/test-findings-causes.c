@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Findings about sleeps: who is behind one, and who is not. */
+#include <signal.h>
+
 #include "tests/unit/findings-fixture.h"
 
 static void sleeps(uint32_t waiter, const char *waker, uint32_t waker_tid)
@@ -125,6 +127,17 @@ START_TEST(test_alone)
 }
 END_TEST
 
+/* A thread of the kernel sleeps because nobody wants anything, whoever wakes it then. */
+START_TEST(test_idle_kernel)
+{
+	for (uint64_t t = 0; t < 20; t++)
+		ended(LATENCY_OFF_CPU, "S", "ksoftirqd/0", 14, t, t + 1, "client", 72);
+	ended(LATENCY_OFF_CPU, "S", "ksoftirqd/0", 14, 100, 160, "client", 72);
+	finish(1000);
+	ck_assert_uint_eq(n_found, 0);
+}
+END_TEST
+
 /* Where sched_process_exit is not recorded, its last switch tells. */
 START_TEST(test_peer_that_ends)
 {
@@ -183,9 +196,12 @@ START_TEST(test_peer_of_a_paced_client)
 END_TEST
 
 /* The waker waited itself: for a third one, which kept it sleeping (0), blocked (1), or from the CPU (2, 3); or
- * mostly it did not (4). An interrupt may have come upon another process (5). */
+ * mostly it did not (4). That was another process (5), upon which an interrupt may have come (6). A third one had stopped
+ * it (7). */
 START_TEST(test_root)
 {
+	struct latency_now now = { .time = 101 * MS, .who = who("root", 73) };
+	struct latency_who holder = who("holder", 12);
 	const struct finding *g;
 
 	ran("root", 13, 3, 0, 1, true);
@@ -200,8 +216,15 @@ START_TEST(test_root)
 		ended(LATENCY_WAKEUPS, _i == 2 ? "woken" : "preempted", "holder", 12, 102, 149,
 		      NULL, 0);
 		break;
+	case 6:
+		ran("root", 73, 1, 100, 151, false);
+		/* fall through */
 	case 5:
 		ended(LATENCY_OFF_CPU, "S", "holder", 12, 101, 149, "root", 73);
+		break;
+	case 7:
+		ck_assert_int_eq(findings_signal(f, &now, &holder, SIGSTOP, 0), 0);
+		ended(LATENCY_OFF_CPU, "T", "holder", 12, 101, 149, "other", 83);
 		break;
 	default:
 		ended(LATENCY_OFF_CPU, "S", "holder", 12, 101, 120, "root", 13);
@@ -212,11 +235,11 @@ START_TEST(test_root)
 		if (g->kind == FINDING_SLEEP && !strcmp(g->victim.comm, "waiter"))
 			break;
 	ck_assert(g < found + n_found);
-	if (_i >= 4) {
+	if (_i == 4 || _i == 6) {
 		is(&g->culprit, "holder", 12);
 		ck_assert_ptr_null(g->through.comm);
 	} else {
-		is(&g->culprit, "root", 13);
+		is(&g->culprit, "root", _i < 4 ? 13 : 73);
 		is(&g->through, "holder", 12);
 	}
 }
@@ -291,11 +314,12 @@ int main(void)
 	tcase_add_loop_test(tc, test_peer_as_usual, 0, 2);
 	tcase_add_test(tc, test_peer_weighs);
 	tcase_add_loop_test(tc, test_alone, 0, 3);
+	tcase_add_test(tc, test_idle_kernel);
 	tcase_add_loop_test(tc, test_peer_that_ends, 0, 2);
 	tcase_add_loop_test(tc, test_peer_by_timer, 0, 2);
 	tcase_add_test(tc, test_peer_of_an_idler);
 	tcase_add_test(tc, test_peer_of_a_paced_client);
-	tcase_add_loop_test(tc, test_root, 0, 6);
+	tcase_add_loop_test(tc, test_root, 0, 8);
 	tcase_add_loop_test(tc, test_convoy, 0, 2);
 	tcase_add_loop_test(tc, test_blocked_by, 0, 5);
 	tcase_add_loop_test(tc, test_blocked_or_not, 0, 3);

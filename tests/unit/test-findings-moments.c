@@ -2,6 +2,7 @@
 /* Findings of a moment, beside those of the time before it. */
 #include "client/perfctl/replay/compare-findings.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "proto/macro.h"
@@ -114,6 +115,38 @@ START_TEST(test_incident)
 }
 END_TEST
 
+/* It dies of a signal. */
+static void died(const char *comm, uint64_t at, int number)
+{
+	struct findings *f = compare_findings_at(c, at * MS);
+	struct latency_who victim = who(comm, 40 + (uint32_t)at);
+	struct latency_now now = { .time = at * MS, .who = victim };
+
+	ck_assert_int_eq(findings_signal(f, &now, &victim, number, 1), 0);
+	ck_assert_int_eq(findings_exit(f, &now, &victim), 0);
+}
+
+/* That comes first, however often others have died (0); but not if it always does (1), nor who was killed (2). */
+START_TEST(test_fault)
+{
+	char name[8] = "new-0";
+
+	compare_begin_of(10);
+	for (uint64_t t = 0; t < 10000; t += 1000) {
+		name[4] = (char)('0' + t / 1000);
+		died(_i == 1 ? "service" : name, t + 10, SIGSEGV);
+		died(_i == 1 ? "service" : name, t + 20, SIGSEGV);
+	}
+	waited("loop", 10500, 10560, "hog");
+	died("service", 10600, _i == 2 ? SIGKILL : SIGSEGV);
+	ck_assert_int_eq(compare_findings_finish(c), 0);
+	ck_assert_uint_eq(c->n_told, _i ? 1 : 2);
+	ck_assert_str_eq(_i ? c->told[0]->victim.comm : c->told[0]->culprit.comm,
+			 _i ? "loop" : "service");
+	compare_findings_free(c);
+}
+END_TEST
+
 /* Two slices say nothing; and a wait that is longer than the moment is of the time before. */
 START_TEST(test_too_little)
 {
@@ -135,6 +168,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_more, 0, 3);
 	tcase_add_loop_test(tc, test_noise, 0, 2);
 	tcase_add_test(tc, test_incident);
+	tcase_add_loop_test(tc, test_fault, 0, 3);
 	tcase_add_test(tc, test_too_little);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

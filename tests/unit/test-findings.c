@@ -247,6 +247,25 @@ START_TEST(test_crash_of_a_waker)
 }
 END_TEST
 
+/* The kernel kills it, and says why before or afterwards: that is one finding. */
+START_TEST(test_out_of_memory)
+{
+	struct latency_who victim = who("victim", 20);
+	struct latency_now now = { .time = 5 * MS, .who = victim };
+
+	if (_i)
+		ck_assert_int_eq(findings_victim(f, &now, &victim), 0);
+	ck_assert_int_eq(findings_signal(f, &now, &victim, SIGKILL, 128), 0);
+	if (!_i)
+		ck_assert_int_eq(findings_victim(f, &now, &victim), 0);
+	ck_assert_int_eq(findings_exit(f, &now, &victim), 0);
+	finish(1000);
+	ck_assert_uint_eq(n_found, 1);
+	ck_assert_int_eq(found[0].kind, FINDING_OOM);
+	is(&found[0].culprit, "victim", 20);
+}
+END_TEST
+
 /* A shell that ends what it began has its reasons: that weighs little. */
 START_TEST(test_killed_by_parent)
 {
@@ -561,6 +580,19 @@ START_TEST(test_several)
 }
 END_TEST
 
+/* Two threads of one process have its number. */
+START_TEST(test_several_threads)
+{
+	ran("cc1", 31, 0, 0, 1, true); /* which tells the process */
+	ran("cc1", 32, 0, 1, 2, true);
+	ended(LATENCY_OFF_CPU, "D", "cc1", 31, 2, 42, NULL, 0);
+	ended(LATENCY_OFF_CPU, "D", "cc1", 32, 2, 32, NULL, 0);
+	finish(1000);
+	ck_assert_uint_eq(n_found, 1);
+	is(&found[0].victim, "cc1", 30);
+}
+END_TEST
+
 /* The recorder's own programs, and who had the CPU. */
 START_TEST(test_usage)
 {
@@ -601,6 +633,7 @@ int main(void)
 	tcase_add_test(tc, test_threads);
 	tcase_add_loop_test(tc, test_crash, 0, ARRAY_SIZE(signals));
 	tcase_add_test(tc, test_crash_of_a_waker);
+	tcase_add_loop_test(tc, test_out_of_memory, 0, 2);
 	tcase_add_test(tc, test_killed_by_parent);
 	tcase_add_test(tc, test_memory);
 	tcase_add_test(tc, test_disks);
@@ -614,6 +647,7 @@ int main(void)
 	tcase_add_test(tc, test_taken_over);
 	tcase_add_loop_test(tc, test_preempted, 0, 3);
 	tcase_add_test(tc, test_several);
+	tcase_add_test(tc, test_several_threads);
 	tcase_add_test(tc, test_usage);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -2,12 +2,11 @@
 /* Findings of the moment, beside those of the slices before. */
 #include "client/perfctl/replay/compare-findings.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "proto/macro.h"
 
-/* Fewer slices do not tell what is usual. */
-#define SLICES_MIN 3
 /* The heaviest of each slice: each is compared with each. */
 #define OF_SLICE 50
 /* More than any other slice has: the longest, and all together. */
@@ -86,12 +85,23 @@ struct judge {
 	size_t n;
 };
 
-/* Others are told by what a comparison counts: crashes, processes begun, CPU time; and what hangs is known at the end
- * alone. */
-static bool is_compared(enum finding_kind kind)
+/* What ended a process, but for SIGKILL, which others send on purpose. */
+static bool is_fault(const struct finding *g)
 {
-	return kind != FINDING_CRASH && kind != FINDING_OOM && kind != FINDING_FORKS &&
-	       kind != FINDING_USAGE && kind != FINDING_HANG;
+	return g->kind == FINDING_OOM || (g->kind == FINDING_CRASH && g->number != SIGKILL);
+}
+
+/* Others are told by what a comparison counts: processes begun, CPU time; and what hangs is known at the end alone. */
+static bool is_compared(const struct finding *g)
+{
+	return is_fault(g) || (g->kind != FINDING_CRASH && g->kind != FINDING_FORKS &&
+			       g->kind != FINDING_USAGE && g->kind != FINDING_HANG);
+}
+
+/* Faults take no time. */
+static uint64_t amount(const struct finding *g)
+{
+	return is_fault(g) ? g->n : g->sum;
 }
 
 static bool is_same(const struct finding_party *a, const struct finding_party *b)
@@ -118,9 +128,9 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 			    !is_same(&b->victim, &g->victim))
 				continue;
 			longest = MAX(longest, b->max);
-			sum = MAX(sum, b->sum);
+			sum = MAX(sum, amount(b));
 		}
-	return g->max > LONGER * longest || g->sum > MORE * sum;
+	return g->max > LONGER * longest || amount(g) > MORE * sum;
 }
 
 /* The most that is alone in a slice before the moment, but in one that had an incident. */
@@ -149,12 +159,13 @@ static void tell(struct compare_findings *f, const struct judge *j)
 	double noise[FINDING_KINDS];
 
 	for (enum finding_kind kind = 0; kind < FINDING_KINDS; kind++)
-		noise[kind] = is_compared(kind) ? noise_of(j, kind) : 0;
+		noise[kind] = noise_of(j, kind);
 	for (size_t i = 0; i < moment->n; i++) {
 		const struct finding *g = &moment->all[i];
 
-		if (is_compared(g->kind) && (double)g->sum > MARGIN * noise[g->kind] &&
-		    is_alone(j, j->n - 1, g))
+		/* A program that never died of it is news, however many others have. */
+		if (is_compared(g) && is_alone(j, j->n - 1, g) &&
+		    (is_fault(g) || (double)g->sum > MARGIN * noise[g->kind]))
 			f->told[f->n_told++] = g;
 	}
 }
@@ -175,7 +186,7 @@ int compare_findings_finish(struct compare_findings *f)
 	f->told = calloc(OF_SLICE, sizeof(*f->told));
 	if (!f->told)
 		return -ENOMEM;
-	if (f->n_before >= SLICES_MIN)
+	if (f->n_before >= COMPARE_FINDINGS_MIN)
 		tell(f, &j);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "client/perfctl/replay/findings.h"
 
 #define COMPARE_FINDINGS_SLICES 30 /* at most, those next to the moment */
+#define COMPARE_FINDINGS_MIN 3	   /* fewer do not tell what is usual, so nothing is told */
 
 struct compare_findings {
 	struct latency_watcher watcher; /* of all slices */

@@ -473,6 +473,11 @@ const struct finding *const *compare_records_findings(const struct compare_recor
 	return r->findings ? r->findings->told : NULL;
 }
 
+bool compare_records_lack_time(const struct compare_records *r)
+{
+	return r->findings && r->findings->n_before < COMPARE_FINDINGS_MIN;
+}
+
 const char *compare_records_parent(const struct compare_records *r, uint32_t comm)
 {
 	int64_t parent = keytable_get(&r->parents, comm);

@@ -51,9 +51,11 @@ bool compare_records_want(const struct compare_records *r, uint32_t pid, uint32_
 const struct compare *compare_records_compared(const struct compare_records *r);
 const struct compare_source *compare_records_sources(const struct compare_records *r,
 						     size_t *ret_n);
-/* The threads that kept others waiting as never before, the heaviest first. Valid until r is freed. */
+/* Crashes, and the threads that kept others waiting, as never before, the heaviest first. Valid until r is freed. */
 const struct finding *const *compare_records_findings(const struct compare_records *r,
 						      size_t *ret_n);
+/* There are none because the time before is too short for them. */
+bool compare_records_lack_time(const struct compare_records *r);
 /* The command that began most processes of this one; NULL: none has begun. */
 const char *compare_records_parent(const struct compare_records *r, uint32_t comm);
 uint64_t compare_records_n(const struct compare_records *r);	   /* selected in both times */

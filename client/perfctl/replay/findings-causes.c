@@ -93,7 +93,7 @@ static const struct stretch *waited_in(const struct findings *f, uint32_t thread
 				       const struct stretch *s)
 {
 	static const enum stretch_kind kinds[] = { STRETCH_SLEEP, STRETCH_BLOCKED, STRETCH_WAIT,
-						   STRETCH_PREEMPTED };
+						   STRETCH_PREEMPTED, STRETCH_STOPPED };
 	uint64_t middle = s->begin + (s->end - s->begin) / 2;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -169,9 +169,13 @@ uint32_t findings_root(struct findings *f, const struct stretch *s)
 			return other == FINDINGS_NONE || other == s->thread ? root : other;
 		}
 		other = w->waker;
-		/* Of another process it may have been an interrupt; and that wait is told by itself. */
-		if (other == FINDINGS_NONE || other == root || other == s->thread ||
-		    !findings_same_process(f, root, other))
+		if (w->kind == STRETCH_STOPPED && f->threads[root].stopper != FINDINGS_NONE)
+			other = f->threads[root].stopper;
+		if (other == FINDINGS_NONE || other == root || other == s->thread)
+			break;
+		/* Of another process it may have been an interrupt. */
+		if (w->kind != STRETCH_STOPPED && !findings_same_process(f, root, other) &&
+		    (findings_awaits_end(f, w) || !findings_is_deliberate(f, w)))
 			break;
 		root = other;
 	}

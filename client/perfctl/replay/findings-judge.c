@@ -44,26 +44,21 @@ bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b)
 	return findings_process(&f->threads[a]) == findings_process(&f->threads[b]);
 }
 
-static void take_party(struct finding_party *p, const char *comm, uint32_t id)
+static void take_party(struct finding_party *p, const char *comm, uint32_t id, uint32_t process)
 {
 	if (!p->comm)
-		*p = (struct finding_party){ comm, id };
+		*p = (struct finding_party){ comm, id, process };
+	else if (p->process != process)
+		p->id = p->process = 0;
 	else if (p->id != id)
-		p->id = 0;
+		p->id = process;
 }
 
 void findings_take(const struct findings *f, struct finding_party *p, uint32_t thread)
 {
 	const struct finding_thread *t = &f->threads[thread];
 
-	take_party(p, f->names[t->name].comm, findings_process(t));
-}
-
-void findings_take_tid(const struct findings *f, struct finding_party *p, uint32_t thread)
-{
-	const struct finding_thread *t = &f->threads[thread];
-
-	take_party(p, f->names[t->name].comm, t->tid);
+	take_party(p, f->names[t->name].comm, t->tid, findings_process(t));
 }
 
 void findings_count(struct tally *t, const struct stretch *s, uint64_t ns)
@@ -183,7 +178,7 @@ static void tell_parties(const struct findings *f, uint32_t device, const struct
 
 		if (q->device != device || q->name != d->most)
 			continue;
-		take_party(&g->culprit, f->names[q->name].comm, q->tid);
+		take_party(&g->culprit, f->names[q->name].comm, q->tid, q->tid);
 		own += q->end - q->begin;
 	}
 	g->percent = percent(own, d->ns);
@@ -237,7 +232,7 @@ static int judge_fork(struct findings *f, const struct finding_fork *fork)
 		return -ENOMEM;
 	g = &t->finding;
 	findings_take(f, &g->culprit, fork->parent);
-	take_party(&g->victim, f->names[child->name].comm, 0);
+	take_party(&g->victim, f->names[child->name].comm, 0, 0);
 	if (!g->n++)
 		g->begin = fork->time;
 	g->end = fork->time;
@@ -270,6 +265,8 @@ static int judge_signal(struct findings *f, const struct finding_signal *s)
 	struct tally *t;
 
 	if (!s->out_of_memory && (!target->exited || (!ends_by_fault(s->number) && !kills)))
+		return 0;
+	if (kills && target->lacked_memory) /* that is told */
 		return 0;
 	if (findings_tally(f, kind, target->name, sender, &t) < 0)
 		return -ENOMEM;

@@ -22,6 +22,7 @@ struct finding_thread {
 	uint32_t parent;	     /* thread that began it; FINDINGS_NONE: unknown */
 	uint32_t stopper;	     /* thread that sent it SIGSTOP last; FINDINGS_NONE: unknown */
 	uint64_t exited;	     /* when; 0: it has not */
+	bool lacked_memory;	     /* the kernel killed it for that */
 	uint64_t reclaims;	     /* since then it frees memory; 0: it does not */
 };
 
@@ -189,10 +190,8 @@ int findings_judge(struct findings *f);
 /* The row; other rows may move. -ENOMEM. */
 int findings_tally(struct findings *f, enum finding_kind kind, uint32_t culprit, uint32_t victim,
 		   struct tally **ret);
-/* If several have one name, only the name is told. A thread is told by its own id, instead of its process's,
- * where it matters which one of a process it is. */
+/* The thread is one of those that *p tells: see struct finding_party. */
 void findings_take(const struct findings *f, struct finding_party *p, uint32_t thread);
-void findings_take_tid(const struct findings *f, struct finding_party *p, uint32_t thread);
 void findings_count(struct tally *t, const struct stretch *s, uint64_t ns);
 uint32_t findings_process(const struct finding_thread *t);
 bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b);

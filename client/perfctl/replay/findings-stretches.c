@@ -83,7 +83,7 @@ static int judge_burst(struct findings *f, const struct stretch *s, uint64_t usu
 
 	if (findings_tally(f, FINDING_BURST, f->threads[s->thread].name, FINDINGS_NONE, &t) < 0)
 		return -ENOMEM;
-	findings_take_tid(f, &t->finding.culprit, s->thread);
+	findings_take(f, &t->finding.culprit, s->thread);
 	if (s->ns > t->finding.max) {
 		t->thread = s->thread;
 		t->finding.usual = usual;
@@ -103,8 +103,8 @@ static int judge_sleep(struct findings *f, enum finding_kind kind, const struct 
 
 	if (findings_tally(f, kind, f->threads[culprit].name, f->threads[s->thread].name, &t) < 0)
 		return -ENOMEM;
-	findings_take_tid(f, &t->finding.culprit, culprit);
-	findings_take_tid(f, &t->finding.victim, s->thread);
+	findings_take(f, &t->finding.culprit, culprit);
+	findings_take(f, &t->finding.victim, s->thread);
 	t->overlap += findings_ran_for(f, culprit, s->begin, s->end);
 	if (s->ns > t->finding.max) {
 		t->thread = culprit;
@@ -112,7 +112,7 @@ static int judge_sleep(struct findings *f, enum finding_kind kind, const struct 
 		t->finding.is_blocked = s->kind == STRETCH_BLOCKED;
 		t->finding.through = (struct finding_party){};
 		if (culprit != s->waker)
-			findings_take_tid(f, &t->finding.through, s->waker);
+			findings_take(f, &t->finding.through, s->waker);
 	}
 	findings_count(t, s, s->ns);
 	/* It may as well have had nothing to do. */
@@ -127,7 +127,7 @@ static int judge_alone(struct findings *f, const struct stretch *s, uint64_t usu
 
 	if (findings_tally(f, FINDING_ALONE, FINDINGS_NONE, f->threads[s->thread].name, &t) < 0)
 		return -ENOMEM;
-	findings_take_tid(f, &t->finding.victim, s->thread);
+	findings_take(f, &t->finding.victim, s->thread);
 	if (s->ns > t->finding.max)
 		t->finding.usual = usual;
 	findings_count(t, s, s->ns);
@@ -200,11 +200,11 @@ static enum finding_kind kind_of(struct findings *f, const struct stretch *s, bo
 {
 	if (s->kind == STRETCH_BURST)
 		return FINDING_BURST;
-	if (s->waker == FINDINGS_NONE)
-		return findings_serves_others(f->threads[s->thread].comm) ? FINDING_KINDS
-									  : FINDING_ALONE;
-	if (s->waker == s->thread)
+	/* One that serves others sleeps because nobody wants anything. */
+	if (s->waker == s->thread || findings_serves_others(f->threads[s->thread].comm))
 		return FINDING_KINDS;
+	if (s->waker == FINDINGS_NONE)
+		return FINDING_ALONE;
 	if (findings_same_process(f, s->thread, s->waker))
 		return FINDING_SLEEP;
 	if (findings_serves_others(f->threads[s->waker].comm))
@@ -356,7 +356,7 @@ static int judge_asleep(struct findings *f, const struct stretch *s)
 		return 0;
 	if (findings_tally(f, FINDING_HANG, FINDINGS_NONE, f->threads[s->thread].name, &t) < 0)
 		return -ENOMEM;
-	findings_take_tid(f, &t->finding.victim, s->thread);
+	findings_take(f, &t->finding.victim, s->thread);
 	t->finding.usual = MAX(t->finding.usual, before[n - 1].ns);
 	findings_count(t, s, s->ns);
 	/* It may have nothing to do, at last. */

@@ -367,7 +367,10 @@ int findings_victim(struct findings *f, const struct latency_now *now,
 {
 	struct finding_signal s = { .out_of_memory = true };
 
-	return add_signal(f, now, victim, NULL, &s);
+	if (add_signal(f, now, victim, NULL, &s) < 0)
+		return -ENOMEM;
+	f->threads[s.target].lacked_memory = true;
+	return 0;
 }
 
 int findings_reclaim(struct findings *f, const struct latency_now *now, bool begins)

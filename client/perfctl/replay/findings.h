@@ -32,7 +32,9 @@ enum finding_kind {
 
 struct finding_party {
 	const char *comm; /* NULL: there is none */
-	uint32_t id;	  /* its process, or thread; 0: there were several of this name */
+	/* The thread; the process, where several of its threads have this name; 0: several processes have. */
+	uint32_t id;
+	uint32_t process; /* 0: several */
 };
 
 struct finding {

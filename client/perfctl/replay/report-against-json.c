@@ -88,6 +88,7 @@ int report_against_json(const struct report_against *a)
 	else
 		json_null(&j, "realtime_offset");
 	sources_json(&j, a);
+	json_bool(&j, "findings_lack_time", compare_records_lack_time(a->records));
 	json_begin(&j, "findings", '[');
 	for (size_t i = 0; i < a->n_findings; i++)
 		report_finding_json(&j, a->findings[i]);

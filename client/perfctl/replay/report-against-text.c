@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/replay/compare-findings.h"
 #include "client/perfctl/replay/report-against.h"
 #include "client/perfctl/replay/report-latency.h"
 
@@ -282,6 +283,10 @@ void against_gaps(const struct report_against *a, FILE *f)
 	size_t n, gaps = 0;
 	const struct compare_source *sources = compare_records_sources(a->records, &n);
 
+	if (compare_records_lack_time(a->records))
+		fprintf(f,
+			"Who kept whom waiting is not compared: that takes %d times as long before\n",
+			COMPARE_FINDINGS_MIN);
 	for (size_t i = 0; i < n; i++) {
 		const struct compare_source *s = &sources[i];
 

@@ -92,7 +92,8 @@ static void crash(FILE *f, const struct finding *g)
 
 static void out_of_memory(FILE *f, const struct finding *g)
 {
-	fprintf(f, "the kernel ran out of memory and killed %s", party_words(&g->culprit).s);
+	fprintf(f, "%s was killed, since the machine or its cgroup had no memory left",
+		party_words(&g->culprit).s);
 }
 
 static void cpu(FILE *f, const struct finding *g)
@@ -180,6 +181,9 @@ static void memory(FILE *f, const struct finding *g)
 		time_words(g->sum).s);
 }
 
+/* Times the mean. */
+#define FAR_ABOVE 10
+
 static void forks(FILE *f, const struct finding *g)
 {
 	uint64_t ns = g->end - g->begin;
@@ -187,6 +191,8 @@ static void forks(FILE *f, const struct finding *g)
 	fprintf(f, "%s began %" PRIu64 " processes in %s, as %s; they ran %s in all",
 		party_words(&g->culprit).s, g->n, time_words(ns).s, comm_words(&g->victim).s,
 		time_words(g->sum).s);
+	if (g->max > FAR_ABOVE * (g->sum / g->n))
+		fprintf(f, ", one of them %s", time_words(g->max).s);
 }
 
 static void usage(FILE *f, const struct finding *g)
