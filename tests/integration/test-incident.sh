@@ -104,7 +104,19 @@ expect_eq "$(stat -c %a "a thing" "a thing.tar.gz" "a thing/report.txt" | tr '\n
 expect_match "$(<"a thing/about.txt")" "perfctl [0-9.]+.*flight .*cpu-clock.*WHOSE +MEMORY"
 expect_match "$(<"a thing/report.txt")" "What stands out.*Run-queue delay.*Off a CPU.*── --syscalls"$'\n\n'"Not recorded\."
 perfctl report -i "a thing/snapshot.data" >/dev/null
-expect_eq "$(perfctl script -i "a thing/snapshot.data" --event sched:sched_process_fork --tid $incident 2>/dev/null | wc -l)" 0 "its own children"
+forked() {
+	perfctl script -i "$1" --event sched:sched_process_fork --tid "$incident" 2>/dev/null | wc -l
+}
+expect_eq "$(forked "a thing/snapshot.data")" 0 "its own children"
+perfctl snapshot -o later --since "$from" >/dev/null 2>&1
+[ "$(forked later)" -gt 0 ] || fail "they are not recorded"
+# However short: it is the time before the command, however long that takes to ask for it.
+busy 60 # so there are samples
+for option in --last=20ms --since=-20ms; do
+	perfctl incident $option -o short >/dev/null 2>&1 || fail "incident $option: exit $?"
+	rm -r short short.tar.gz
+done
+kill "$SPAWNED"
 expect_eq "$(perfctl --json incident --last 1s -o other 2>/dev/null | jq -r '.directory + " " + .archive')" "other other.tar.gz"
 
 # Nothing is left where it fails.

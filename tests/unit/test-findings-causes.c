@@ -196,12 +196,12 @@ START_TEST(test_peer_of_a_paced_client)
 END_TEST
 
 /* The waker waited itself: for a third one, which kept it sleeping (0), blocked (1), or from the CPU (2, 3); or
- * mostly it did not (4). That was another process (5), upon which an interrupt may have come (6). A third one had stopped
- * it (7). */
+ * mostly it did not (4). That was another process (5), upon which an interrupt may have come (6). A third one had
+ * stopped its process (7), or nobody knows who had (8). A disk had requests meanwhile (9). */
 START_TEST(test_root)
 {
 	struct latency_now now = { .time = 101 * MS, .who = who("root", 73) };
-	struct latency_who holder = who("holder", 12);
+	struct latency_who process = who("server", 10);
 	const struct finding *g;
 
 	ran("root", 13, 3, 0, 1, true);
@@ -222,8 +222,15 @@ START_TEST(test_root)
 	case 5:
 		ended(LATENCY_OFF_CPU, "S", "holder", 12, 101, 149, "root", 73);
 		break;
+	case 9:
+		request("writer", 90, 100, 151);
+		ended(LATENCY_OFF_CPU, "D", "holder", 12, 101, 149, "root", 73);
+		break;
 	case 7:
-		ck_assert_int_eq(findings_signal(f, &now, &holder, SIGSTOP, 0), 0);
+		ck_assert_int_eq(findings_signal(f, &now, &process, SIGSTOP, 0), 0);
+		/* fall through */
+	case 8:
+		ran("holder", 12, 2, 2, 3, true); /* which tells its process */
 		ended(LATENCY_OFF_CPU, "T", "holder", 12, 101, 149, "other", 83);
 		break;
 	default:
@@ -235,7 +242,7 @@ START_TEST(test_root)
 		if (g->kind == FINDING_SLEEP && !strcmp(g->victim.comm, "waiter"))
 			break;
 	ck_assert(g < found + n_found);
-	if (_i == 4 || _i == 6) {
+	if (_i == 4 || _i == 6 || _i >= 8) {
 		is(&g->culprit, "holder", 12);
 		ck_assert_ptr_null(g->through.comm);
 	} else {
@@ -319,7 +326,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_peer_by_timer, 0, 2);
 	tcase_add_test(tc, test_peer_of_an_idler);
 	tcase_add_test(tc, test_peer_of_a_paced_client);
-	tcase_add_loop_test(tc, test_root, 0, 8);
+	tcase_add_loop_test(tc, test_root, 0, 10);
 	tcase_add_loop_test(tc, test_convoy, 0, 2);
 	tcase_add_loop_test(tc, test_blocked_by, 0, 5);
 	tcase_add_loop_test(tc, test_blocked_or_not, 0, 3);

@@ -247,6 +247,26 @@ START_TEST(test_crash_of_a_waker)
 }
 END_TEST
 
+/* A thread dies of a fault, and the process is killed while it is dying: that is its fault still. */
+START_TEST(test_killed_while_dying)
+{
+	struct latency_who thread = who("service", 21), process = who("service", 20);
+	struct latency_now now = { .time = 5 * MS, .who = thread };
+
+	ran("service", 21, 0, 1, 2, true); /* which tells its process */
+	ck_assert_int_eq(findings_signal(f, &now, &thread, SIGABRT, -6), 0);
+	now.time = 9 * MS;
+	ck_assert_int_eq(findings_signal(f, &now, &process, SIGKILL, 128), 0);
+	ck_assert_int_eq(findings_exit(f, &now, &thread), 0);
+	ck_assert_int_eq(findings_exit(f, &now, &process), 0);
+	finish(1000);
+	ck_assert_int_eq(found[0].kind, FINDING_CRASH);
+	is(&found[0].culprit, "service", 20);
+	ck_assert_int_eq(found[0].number, SIGABRT);
+	ck_assert_uint_eq(found[0].begin, 5 * MS);
+}
+END_TEST
+
 /* The kernel kills it, and says why before or afterwards: that is one finding. */
 START_TEST(test_out_of_memory)
 {
@@ -633,6 +653,7 @@ int main(void)
 	tcase_add_test(tc, test_threads);
 	tcase_add_loop_test(tc, test_crash, 0, ARRAY_SIZE(signals));
 	tcase_add_test(tc, test_crash_of_a_waker);
+	tcase_add_test(tc, test_killed_while_dying);
 	tcase_add_loop_test(tc, test_out_of_memory, 0, 2);
 	tcase_add_test(tc, test_killed_by_parent);
 	tcase_add_test(tc, test_memory);

@@ -85,10 +85,11 @@ struct judge {
 	size_t n;
 };
 
-/* What ended a process, but for SIGKILL, which others send on purpose. */
+/* What ended a process, but for SIGKILL, which others send on purpose, and a debugger's SIGTRAP. */
 static bool is_fault(const struct finding *g)
 {
-	return g->kind == FINDING_OOM || (g->kind == FINDING_CRASH && g->number != SIGKILL);
+	return g->kind == FINDING_OOM ||
+	       (g->kind == FINDING_CRASH && g->number != SIGKILL && g->number != SIGTRAP);
 }
 
 /* Others are told by what a comparison counts: processes begun, CPU time; and what hangs is known at the end alone. */
@@ -120,7 +121,10 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 {
 	uint64_t longest = 0, sum = 0;
 
-	for (size_t i = 0; i + 1 < j->n; i++)
+	for (size_t i = 0; i + 1 < j->n; i++) {
+		uint64_t of_slice =
+			0; /* of them all, for whomever the nearest one waited in turn */
+
 		for (size_t k = 0; i != slice && k < j->slices[i].n; k++) {
 			const struct finding *b = &j->slices[i].all[k];
 
@@ -128,8 +132,10 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 			    !is_same(&b->victim, &g->victim))
 				continue;
 			longest = MAX(longest, b->max);
-			sum = MAX(sum, amount(b));
+			of_slice += amount(b);
 		}
+		sum = MAX(sum, of_slice);
+	}
 	return g->max > LONGER * longest || amount(g) > MORE * sum;
 }
 

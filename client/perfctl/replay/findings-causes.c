@@ -152,6 +152,25 @@ uint32_t findings_longest_on(struct findings *f, const struct stretch *s, uint32
 	return thread;
 }
 
+/* An interrupt may have come upon it: surely where the disk was awaited. */
+static bool is_by_another_process(struct findings *f, const struct stretch *w)
+{
+	f->looks -= MIN(f->looks, (uint64_t)ALIKE);
+	if (w->kind == STRETCH_BLOCKED &&
+	    ((!w->knows_disks && f->n_requests > 0) ||
+	     findings_on_disk(f, w->begin, w->end) > (w->end - w->begin) / 2))
+		return false;
+	return !findings_awaits_end(f, w) && findings_is_deliberate(f, w);
+}
+
+/* The signal is the process's, which its first thread stands for. */
+static uint32_t stopper_of(const struct findings *f, uint32_t thread)
+{
+	int64_t first = keytable_get(&f->by_tid, findings_process(&f->threads[thread]));
+
+	return first < 0 ? FINDINGS_NONE : f->threads[first].stopper;
+}
+
 /* Each step's waker was woken before it woke, so no step comes back, unless in a file that somebody made up. */
 uint32_t findings_root(struct findings *f, const struct stretch *s)
 {
@@ -169,13 +188,12 @@ uint32_t findings_root(struct findings *f, const struct stretch *s)
 			return other == FINDINGS_NONE || other == s->thread ? root : other;
 		}
 		other = w->waker;
-		if (w->kind == STRETCH_STOPPED && f->threads[root].stopper != FINDINGS_NONE)
-			other = f->threads[root].stopper;
+		if (w->kind == STRETCH_STOPPED)
+			other = stopper_of(f, root);
 		if (other == FINDINGS_NONE || other == root || other == s->thread)
 			break;
-		/* Of another process it may have been an interrupt. */
 		if (w->kind != STRETCH_STOPPED && !findings_same_process(f, root, other) &&
-		    (findings_awaits_end(f, w) || !findings_is_deliberate(f, w)))
+		    !is_by_another_process(f, w))
 			break;
 		root = other;
 	}

@@ -270,12 +270,17 @@ static int judge_signal(struct findings *f, const struct finding_signal *s)
 		return 0;
 	if (findings_tally(f, kind, target->name, sender, &t) < 0)
 		return -ENOMEM;
-	findings_take(f, &t->finding.culprit, s->target);
+	/* The process dies, whichever thread took the signal. */
+	take_party(&t->finding.culprit, f->names[target->name].comm, findings_process(target),
+		   findings_process(target));
 	if (s->sender != FINDINGS_NONE)
 		findings_take(f, &t->finding.victim, s->sender);
 	t->finding.n++;
-	t->finding.number = s->number;
-	t->finding.begin = t->finding.end = s->time;
+	/* What ends one that is dying of a fault tells nothing. */
+	if (!kills || !t->finding.number) {
+		t->finding.number = s->number;
+		t->finding.begin = t->finding.end = s->time;
+	}
 	if (!kills)
 		t->weight += WEIGHT_CRASH;
 	else if (s->sender == FINDINGS_NONE || s->sender != target->parent)

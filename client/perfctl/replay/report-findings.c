@@ -336,6 +336,8 @@ static void party_json(struct json *j, const char *key, const struct finding_par
 	json_string(j, "comm", p->comm);
 	if (p->id)
 		json_unsigned(j, "id", p->id);
+	if (p->process)
+		json_unsigned(j, "process", p->process);
 	json_end(j, '}');
 }
 
