@@ -122,8 +122,8 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 	uint64_t longest = 0, sum = 0;
 
 	for (size_t i = 0; i + 1 < j->n; i++) {
-		uint64_t of_slice =
-			0; /* of them all, for whomever the nearest one waited in turn */
+		/* Of them all: for whom the nearest one waited in turn differs. */
+		uint64_t of_slice = 0;
 
 		for (size_t k = 0; i != slice && k < j->slices[i].n; k++) {
 			const struct finding *b = &j->slices[i].all[k];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Findings (findings.h) of a moment that the time before it had not: who kept whom waiting. A comparison
- * counts what a command does, and cannot say that; and of a command that is new it cannot say which of its
- * sleeps are odd, which findings find by the thread itself.
+ * Findings (findings.h) of a moment that the time before it had not: who crashed, and who kept whom waiting.
+ * A comparison counts what a command does, and cannot say who kept whom waiting; and of a command that is new it
+ * cannot say which of its sleeps are odd, which findings find by the thread itself.
  *
  * The time before is cut into slices as long as the moment. A finding is told if no slice has as much of the same
- * two commands; and if it is more than any slice has that none of the others has, since on a busy machine
- * somebody always waits for somebody for the first time.
+ * two commands; and, but for crashes, if it is more than any slice has that none of the others has, since on a busy
+ * machine somebody always waits for somebody for the first time.
  */
 #pragma once
 

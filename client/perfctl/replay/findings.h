@@ -12,9 +12,9 @@
 #include "client/perfctl/replay/latency.h"
 
 enum finding_kind {
-	FINDING_CRASH,	 /* culprit died of signal `number`; victim: who sent it, if another did */
-	FINDING_OOM,	 /* the kernel ran out of memory and killed culprit */
-	FINDING_CPU,	 /* victim waited for a CPU on which culprit ran */
+	FINDING_CRASH, /* culprit died of signal `number`; victim: who sent it, if another did */
+	FINDING_OOM, /* the machine or a cgroup had no memory left, and the kernel killed culprit */
+	FINDING_CPU, /* victim waited for a CPU on which culprit ran */
 	FINDING_BURST,	 /* culprit ran, which otherwise sleeps soon */
 	FINDING_SLEEP,	 /* victim slept, which is otherwise woken soon, until culprit woke it */
 	FINDING_PEER,	 /* the same, where culprit is of another process */
