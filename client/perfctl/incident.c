@@ -35,7 +35,7 @@ static const struct verb_option options[] = {
 	  "make this directory, and DIR.tar.gz of it; default: incident-DATE-TIME",
 	  TAKE_TEXT(struct incident, output), .completes = COMPLETE_FILE },
 	{ 0, "last", "TIME",
-	  "only records of the last 10s, 500ms, 2m or 1h; default: " DEFAULT_LAST,
+	  "only records of the last 10s, 500ms, 2m or 1h, before --until if that is earlier; default: " DEFAULT_LAST,
 	  TAKE_TEXT(struct incident, last) },
 	{ 0, "since", "TIME",
 	  "only records from then on: 1234.567 as in records, -10s, @1700000000, \"2026-11-21 "
@@ -195,51 +195,26 @@ static int run_command(const struct incident *o, const struct command *c)
 
 /* ── The parts ── */
 
-struct moment {
-	char text[32];
-};
-
-static struct moment moment_at(uint64_t time)
-{
-	struct moment m;
-
-	snprintf(m.text, sizeof(m.text), "%" PRIu64 ".%06" PRIu64, time / 1000000000,
-		 time / 1000 % 1000000);
-	return m;
-}
-
-/* What we do ourselves is none of it: "the last 10s", and "since -10s", are those before we began. */
-static void choose_time(const struct incident *o, struct command *c, struct moment *since,
-			struct moment *until)
-{
-	const char *last = o->last || o->since ? o->last : DEFAULT_LAST;
-	const char *back = !o->since ? last : *o->since == '-' ? o->since + 1 : NULL;
-	uint64_t ns;
-
-	*until = moment_at(o->began);
-	add_option(c, "--until", until->text);
-	if (back && !(o->last && o->since) && parse_duration(back, &ns) == 0) {
-		*since = moment_at(o->began > ns ? o->began - ns : 1000);
-		add_option(c, "--since", since->text);
-		return;
-	}
-	add_option(c, "--last", last);
-	add_option(c, "--since", o->since);
-}
-
 static int snapshot(const struct incident *o)
 {
 	struct command c = perfctl(o, "snapshot");
-	bool chosen = o->last || o->since || o->until;
-	struct moment since, until;
+	const char *last = o->last, *since = o->since;
+	char began[32];
+	uint64_t ns;
 
-	if (o->until || o->saved) {
-		add_option(&c, "--last", chosen ? o->last : DEFAULT_LAST);
-		add_option(&c, "--since", o->since);
-		add_option(&c, "--until", o->until);
-	} else {
-		choose_time(o, &c, &since, &until);
+	/* What we do ourselves is none of it: "since -10s" is before we began, as "the last 10s" is. */
+	snprintf(began, sizeof(began), "%" PRIu64 ".%09" PRIu64, o->began / 1000000000,
+		 o->began % 1000000000);
+	if (!last && !since && !o->until) {
+		last = DEFAULT_LAST;
+	} else if (!last && !o->until && since && *since == '-' &&
+		   parse_duration(since + 1, &ns) == 0) {
+		last = since + 1;
+		since = NULL;
 	}
+	add_option(&c, "--last", last);
+	add_option(&c, "--since", since);
+	add_option(&c, "--until", o->until || o->saved ? o->until : began);
 	add_option(&c, "-o", SNAPSHOT);
 	add(&c, "--");
 	return run_with(o, &c, o->call->operands, o->call->n_operands);

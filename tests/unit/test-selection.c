@@ -156,6 +156,29 @@ START_TEST(whom)
 }
 END_TEST
 
+/* The last 2 s before the newest record, or before --until. */
+START_TEST(last)
+{
+	option("last", "2s");
+	selection_settle(&s, 1, 10000000000);
+	ck_assert(selection_wants_when(&s, 8000000000, 0));
+	ck_assert(!selection_wants_when(&s, 7999999999, 0));
+	selection_done(&s);
+	option("last", "2s");
+	option("until", "5.5");
+	selection_settle(&s, 1, 10000000000);
+	ck_assert(selection_wants_when(&s, 3500000000, 0));
+	ck_assert(selection_wants_when(&s, 5500000000, 0));
+	ck_assert(!selection_wants_when(&s, 3499999999, 0));
+	ck_assert(!selection_wants_when(&s, 5500000001, 0));
+	selection_done(&s);
+	option("last", "2s");
+	option("until", "11");
+	selection_settle(&s, 1, 10000000000);
+	ck_assert(!selection_wants_when(&s, 7999999999, 0));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("selection");
@@ -170,6 +193,7 @@ int main(void)
 	tcase_add_test(tcase, about_processes);
 	tcase_add_test(tcase, about_threads);
 	tcase_add_test(tcase, whom);
+	tcase_add_test(tcase, last);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -227,8 +227,9 @@ static int take_about(const struct given *g)
 }
 
 const struct verb_option selection_options[] = {
-	{ 0, "last", "TIME", "only records of the last 10s, 500ms, 2m or 1h", .take = take_last,
-	  .refusal = "not a time such as 10s, 500ms, 2m or 1h" },
+	{ 0, "last", "TIME",
+	  "only records of the last 10s, 500ms, 2m or 1h, before --until if that is earlier",
+	  .take = take_last, .refusal = "not a time such as 10s, 500ms, 2m or 1h" },
 	{ 0, "since", "TIME",
 	  "only records from then on: 1234.567 as in records, -10s, @1700000000, \"2026-11-21 "
 	  "10:00:00\" or 10:00:00",
@@ -288,6 +289,8 @@ void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t ne
 	if (s->until_is_real)
 		s->until = to_monotonic(s->until, realtime_offset);
 	s->since_is_real = s->until_is_real = false;
+	if (s->until)
+		newest = MIN(newest, s->until);
 	if (s->last)
 		s->since = MAX(s->since, newest > s->last ? newest - s->last : 1);
 	s->last = 0;

@@ -16,8 +16,9 @@ struct keytable;
 struct source;
 
 struct selection {
-	uint64_t last;	       /* ns before the newest (of a snapshot: before now); 0: all */
-	uint64_t since, until; /* CLOCK_MONOTONIC, ns; 0: not given */
+	uint64_t
+		last; /* ns before `until` or the newest (of a snapshot: now), the earlier; 0: all */
+	uint64_t since, until;		   /* CLOCK_MONOTONIC, ns; 0: not given */
 	bool since_is_real, until_is_real; /* they are CLOCK_REALTIME instead */
 	uint8_t *cpus;			   /* a byte for each CPU; NULL: all */
 	size_t n_cpus;
@@ -50,7 +51,8 @@ static inline bool selection_is_given(const struct selection *s)
 }
 
 /* Converts relative and CLOCK_REALTIME times to CLOCK_MONOTONIC. realtime_offset is CLOCK_REALTIME
- * minus CLOCK_MONOTONIC (0: that of this machine now), newest the time that --last counts from. */
+ * minus CLOCK_MONOTONIC (0: that of this machine now), newest the time that --last counts from, unless --until is
+ * earlier. */
 void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t newest);
 
 /* Whether --pid or --tid was given. */
