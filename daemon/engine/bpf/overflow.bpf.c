@@ -139,8 +139,10 @@ static __always_inline __u64 count_idle(const struct overflow_counter *last,
  * Rounds to the nearest number of periods, since an interrupt comes slightly late. Missing periods
  * outside idle time are those that the kernel could not record: another program ran
  * (bpf_prog_active), or the virtual CPU did not.
+ *
+ * Returns false for a sample of a counter in whose place another one samples already: it has that time, too.
  */
-static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
+static __always_inline bool count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
 					 struct pp_ring_limit *limit)
 {
 	__u64 period = ctx->sample_period, delta, missing, idle = 0, cookie;
@@ -151,12 +153,12 @@ static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct
 
 	last = bpf_map_lookup_elem(&counters, &zero);
 	if (!last || !period || bpf_perf_prog_read_value(ctx, &value, sizeof(value)))
-		return;
+		return true;
 	cookie = bpf_get_attach_cookie(ctx);
-	/* A new counter starts at 0 and has a larger cookie than the old one. Late samples of the
-	 * old counter are not a loss of the new one. */
+	/* A new counter starts at 0 and has a larger cookie than the old one, which goes on until the kernel has
+	 * freed its link. */
 	if (cookie < last->cookie)
-		return;
+		return false;
 	if (cookie != last->cookie)
 		last->counter = 0;
 	last->cookie = cookie;
@@ -178,6 +180,7 @@ static __always_inline void count_missed(struct bpf_perf_event_data *ctx, struct
 	}
 	last->clock = now.clock;
 	last->idled = now.idles;
+	return true;
 }
 
 /* The parts of a sample that are known before its record is reserved. */
@@ -200,8 +203,9 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 		return false;
 	s->ip = SAMPLE_IP(&ctx->regs);
 	s->period = ctx->sample_period;
-	if (EVENT_OPTION(count_missed) && s->place.ring)
-		count_missed(ctx, &s->place.ring->live, &s->place.ring->limit);
+	if (EVENT_OPTION(count_missed) && s->place.ring &&
+	    !count_missed(ctx, &s->place.ring->live, &s->place.ring->limit))
+		return false;
 	if (EVENT_OPTION(drops))
 		return false;
 	s->size = FIXED_SIZE;
