@@ -176,7 +176,8 @@ static bool unmount(const char *path)
 
 	if (statfs(path, &fs) < 0 || (unsigned long)fs.f_type != BPF_FS_MAGIC)
 		return true;
-	return umount2(path, UMOUNT_NOFOLLOW) == 0;
+	/* Nothing of ours is in it. Others look into it now and then, as any `bpftool --bpffs` does. */
+	return umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0;
 }
 
 void instance_remove(const char *instance)
