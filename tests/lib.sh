@@ -122,6 +122,14 @@ busy() {
 	spawn "${pin[@]}" bash -c 'while [ $SECONDS -lt "$1" ]; do :; done' busy "$1"
 }
 
+# rest PID…: ends what busy() has begun, unless it has ended by itself: its number may be another's by then.
+rest() {
+	local pid
+	for pid in "$@"; do
+		! _is_child "$pid" || kill "$pid"
+	done
+}
+
 # All processes that were started with our instance's name, except zombies.
 instance_pids() {
 	local pid file
@@ -149,6 +157,25 @@ json_field() {
 # Only the keeper survives the others, while there are events.
 keeper_pid() {
 	program_pids perfpersist-keeper
+}
+
+# complaints: the relevant lines of perf's stderr, about a file of ours. On an overloaded machine sideband records are
+# lost, and other programs shut our samples out; perf must say so.
+complaints() {
+	if perfctl list --json | jq -e 'any(.missed > 0)' >/dev/null; then
+		grep -vE '^(Warning:|Processed [0-9]+ samples and lost [0-9.]+%!|)$' || true
+	else
+		cat
+	fi | if grep -q 'lost 0' < <(perfctl ping); then
+		cat
+	else
+		grep -vE '^(Warning:|Processed [0-9]+ events and lost [0-9]+ chunks!|Check IO/CPU overload!|)$' || true
+	fi
+}
+
+# A process that begins from then on has a name and mappings. The keeper begins behind the first event.
+kept() {
+	[ "$(perfctl ping --json | json_field keeping)" = true ]
 }
 
 # All other processes.
@@ -378,6 +405,7 @@ _cleanup() {
 	_delete_all
 	_end_processes
 	_unmount
+	! mountpoint -q "$STATE" || umount "$STATE"
 	rm -rf --one-file-system "$RUN" "$STATE"
 	[ -e "$RUN" ] && _fault "$RUN is still there"
 	# Nobody can reach a keeper whose socket is gone.

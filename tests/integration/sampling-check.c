@@ -237,16 +237,15 @@ static void check_chains(const struct checked *c, uint64_t n)
 	size_t size = 256 << 10;
 	_cleanup_free_ void *buf = malloc(size);
 	_cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	struct chains t;
+	struct chains t = {};
 	uint64_t since, begin;
 
 	if (!buf || zero < 0)
 		die("cannot open /dev/zero: %m");
 	memset(buf, 1, size);
+	find_syscall_entry(&t.syscall_begin, &t.syscall_end);
 	/* Only some of the CPU's samples are ours; under load, few. */
 	do {
-		t = (struct chains){};
-		find_syscall_entry(&t.syscall_begin, &t.syscall_end);
 		since = now();
 		begin = ring_stat(c->e, c->ring).records;
 		while (ring_stat(c->e, c->ring).records - begin < n)

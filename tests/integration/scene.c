@@ -196,7 +196,8 @@ static void contend(bool sleeps)
 	if (pthread_create(&holder, NULL, hold, NULL))
 		fail("pthread_create");
 	call_me("sc-waiter");
-	for (; now() < until; sleep_ms(1)) {
+	/* What is usual shows in ten sleeps, at least. */
+	for (unsigned n = 0; now() < until || n < 30; n++, sleep_ms(1)) {
 		pthread_mutex_lock(&mutex);
 		pthread_mutex_unlock(&mutex);
 	}
@@ -234,9 +235,13 @@ static void *be_high(void *unused)
 {
 	call_me("sc-high");
 	be_urgent(30);
-	for (; now() < until; sleep_ms(5)) {
+	while (now() < until) {
 		pthread_mutex_lock(&mutex);
 		pthread_mutex_unlock(&mutex);
+		/* Twice: at each turn it waits for the mutex, too, and a long wait stands out from the usual sleep only
+		 * if most are short. */
+		sleep_ms(2);
+		sleep_ms(2);
 	}
 	return unused;
 }
@@ -358,6 +363,7 @@ static void stop(void)
 	while (now() < until) {
 		sleep_ms(200);
 		kill(child, SIGSTOP);
+		waitpid(child, NULL, WUNTRACED); /* it has stopped */
 		sleep_ms(200);
 		kill(child, SIGCONT);
 	}
@@ -383,7 +389,8 @@ static void restart(void)
 static void stall(void)
 {
 	call_me("sc-server");
-	for (uint64_t i = 1; now() < until; i++) {
+	/* Once at least, however seldom it gets the CPU. */
+	for (uint64_t i = 1; now() < until || i <= 300; i++) {
 		sleep_ms(1);
 		if (i % 300 == 0)
 			keys_command();
@@ -402,7 +409,7 @@ static void fork_stall(void)
 	memset(memory, 1, MEMORY);
 	until += now() - begun;
 	call_me("sc-server");
-	for (uint64_t i = 1; now() < until; i++) {
+	for (uint64_t i = 1; now() < until || i <= 300; i++) {
 		sleep_ms(1);
 		if (i % 300)
 			continue;

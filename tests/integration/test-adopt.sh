@@ -71,7 +71,7 @@ expect_ok perfctl change t/clock -m 64K
 expect_ok perfctl pause t/clock
 expect_ok perfctl resume t/clock
 wait_until 20 more_records_than "$(($(records_of t/clock) + 10))" t/clock
-kill "$load"
+rest "$load"
 
 echo "== claimed, it ends with its new owner"
 id=$(perfctl show t/clock --json | jq .id)
@@ -90,7 +90,7 @@ expect_match "$OUT" "records cpu-clock .* with $CPUS perf events? of process $OP
 ended "$OPENER"
 busy 30
 wait_until 20 more_records_than 50 t/taken
-kill "$SPAWNED"
+rest "$SPAWNED"
 
 echo "== a tracepoint: every call once, of whichever task"
 tracefs=/sys/kernel/tracing/events/${TRACEPOINT/://}/id
@@ -205,14 +205,14 @@ for what in "change t/other -c 5000000" "pause t/other" killed "claim t/other --
 	esac
 	[[ $what == claim* ]] || wait_until 20 more_records_than "$(($(records_of t/other) + 2))" t/other
 done
-kill "$load" "$SPAWNED"
+rest "$load" "$SPAWNED"
 
 echo "== a process that forks is alive, whatever the kernel swaps; what was claimed can be read"
 spawn bash -c 'while :; do (:); done'
 expect_ok perfctl create t/forks -e page-faults:u -c 1 -m 64K -p "$SPAWNED"
 wait_until 20 more_records_than 1000 t/forks
 expect_eq "$(fds t/forks '[.fds[] | select(.kind == "counter") | .alive]')" "[true]" "its perf event"
-kill "$SPAWNED"
+rest "$SPAWNED"
 expect_ok perfctl delete t/forks
 expect_ok perfctl create t/two -e cpu-clock,page-faults -c 1000000 -m 64K
 expect_match "$(perfctl claim t/two -- printenv LISTEN_FDNAMES)" '^(cpu[0-9]+:)+catalog(:kept)+$' "names of what was claimed"

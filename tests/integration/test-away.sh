@@ -121,8 +121,14 @@ done
 expect_eq "$(field t/here cpus)" "${cpus[0]}"
 expect_eq "$(field t/paused state)" paused
 expect_eq "$(event_ids)" "$ids" "ids"
-expect_eq "$(told 'select(.notice == "cpu-online").cpu')" "$last"
-expect_eq "$(told 'select(.notice == "changed" and .event.cpus == "'"$all"'").event.name')" "most paused sampled second"
+came_back() {
+	[ "$(told 'select(.notice == "cpu-online").cpu')" = "$last" ]
+}
+wait_until 20 came_back || fail "the watcher is not told that the CPU came"
+all_told() {
+	[ "$(told 'select(.notice == "changed" and .event.cpus == "'"$all"'").event.name')" = "most paused sampled second" ]
+}
+wait_until 20 all_told || fail "not all changes are told"
 busy 60 "$last"
 records_on_last() {
 	[ "$(stat_of "$1" records "cpu$last")" -gt 0 ]
@@ -184,6 +190,7 @@ more_on_last() {
 	[ "$(stat_of t/most records "cpu$last")" -gt "$records" ]
 }
 wait_until 20 more_on_last
+wait_until 20 came_back # as the watcher is told
 
 # Offline and back online before the broker looks: only the notices tell.
 notices=$(wc -l <"$SCRATCH/watched")
@@ -201,10 +208,10 @@ echo "gone and back, with its history"
 perfctl delete --all >/dev/null
 online "${cpus[0]}"
 say offline "$last"
-cpu_is() {
-	grep -q "\"cpu-$1\"" < <(tail -n 1 "$SCRATCH/watched")
+went_again() {
+	[ "$(jq -r 'select(.cpu).notice' "$SCRATCH/watched" | tail -n 1)" = cpu-offline ]
 }
-wait_until 10 cpu_is offline || tail -n 3 "$SCRATCH/watched"
+wait_until 20 went_again || fail "the watcher is not told that the CPU went: $(tail -n 3 "$SCRATCH/watched")"
 nothing_is_charged() {
 	[ "$(perfctl limits --json | jq '[.[] | select(.scope == "total").memory] | add')" -eq 0 ]
 }

@@ -110,6 +110,7 @@ said 2 'the path is longer than' perfctl --socket "/$(printf 'x%.0s' {1..200})" 
 
 start_daemon
 perfctl create t/event -e sched:sched_switch >/dev/null
+wait_until 20 kept # the keeper comes behind the first event
 
 echo "a second daemon of the same instance"
 before=$(instance_pids | sort -n)

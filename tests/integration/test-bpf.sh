@@ -79,7 +79,7 @@ expect_eq "$kept" "$((seen - $(count t/clock 0)))" "those that were not dropped"
 perfctl resume t/clock
 wait_until 20 more_records_than $((kept + 10)) t/clock
 perfctl pause t/clock
-kill "$BUSY"
+rest "$BUSY"
 same t/clock "after a pause"
 echo "  $(count t/clock 3) samples seen, $(records t/clock) kept"
 
@@ -153,7 +153,10 @@ wait_until 20 armed
 call "$GETPPID" 50
 expect_eq "$(perfctl trigger show t/fires --json | jq .fired)" 0 "firings by PP_KEEP"
 call "$GETUID" 1
-wait_until 20 test "$(perfctl trigger show t/fires --json | jq .fired)" = 1
+has_fired() {
+	[ "$(perfctl trigger show t/fires --json | jq .fired)" = 1 ]
+}
+wait_until 20 has_fired
 call "$GETPPID" 50
 expect_eq "$(perfctl trigger show t/fires --json | jq .fired)" 1 "firings by PP_FIRE"
 same t/fires "of the trigger"

@@ -98,6 +98,7 @@ offers_also "perfctl create x --comm bas" "bash"
 for comm in 'pp-zq;id' 'pp-zq&id' pp-zq-1; do
 	cp "$(command -v sleep)" "$SCRATCH/$comm"
 	spawn "$SCRATCH/$comm" 1000
+	wait_until 20 grep -qxF "$comm" "/proc/$SPAWNED/comm"
 done
 offers "perfctl create x --comm pp-z" "pp-zq-1"
 # Or a file, of which readline only quotes whole names.

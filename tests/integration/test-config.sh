@@ -226,7 +226,7 @@ expect_eq "$(id_of own/boot)" "$boot" "the id of what was created with --boot"
 reboot() {
 	stop_daemon
 	find "$REGISTRY" -mindepth 1 -delete 2>/dev/null || true # (two files are the kernel's)
-	umount "$REGISTRY"
+	wait_until 20 umount "$REGISTRY" # any `bpftool --bpffs` keeps it busy
 	start "$@"
 }
 reboot

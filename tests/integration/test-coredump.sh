@@ -34,7 +34,7 @@ for_this() {
 		echo "[trigger coredump/crash]"
 		echo "Filter=($(sed -n 's/^Filter=//p' "$preset")) && comm == \"${CRASHING##*/}\""
 		printf '%s\n' "$@"
-		printf '%s\n' "[event coredump/calls]" Buffer=1M
+		printf '%s\n' "[event coredump/calls]" Buffer=1M "Filter=comm == \"${CRASHING##*/}\"" # nobody else fills it
 	} >"$CONF.d/coredump2.conf"
 	expect_ok perfctl reload
 }

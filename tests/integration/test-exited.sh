@@ -7,10 +7,6 @@
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
-kept() {
-	perfctl ping --json | jq -e .sideband.keeping >/dev/null
-}
-
 # brief NAME: exits after 50 ms of CPU time.
 brief() {
 	cp "$BIN/perfdata-load" "$SCRATCH/$1"

@@ -263,8 +263,10 @@ cp "$(command -v bash)" "$SCRATCH/pg-crasher"
 cp "$(command -v bash)" "$SCRATCH/pg-burner"
 chmod 0755 "$SCRATCH"/pg-*
 # A signal of a fault that never came before is always the first line.
+mkfifo -m 0666 "$SCRATCH/go"
+# (pg-burner is there by then, however long it takes to start it.)
 (cd "$SCRATCH" && ulimit -c 0 && perf record -q -a -m 8M -o moment -e cpu-clock/freq=999,call-graph=fp,name=cpu-clock/ \
-	-e signal:signal_generate -- sh -c 'sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; ./pg-burner -c "for ((i = 0; i < 150000; i++)); do :; done"' \
+	-e signal:signal_generate -- sh -c './pg-burner -c "read -r _ <go; for ((i = 0; i < 150000; i++)); do :; done" & sleep 1.5; ./pg-crasher -c "kill -SEGV \$\$"; echo >go; wait' \
 	2>/dev/null) || true
 without_ksymbols "$SCRATCH/moment"
 # The moment begins shortly before the crash, however long all of it took, and is shorter than the time before.

@@ -76,7 +76,7 @@ mapfile -t CHILDREN < <(value child)
 expect_eq ${#CHILDREN[@]} $PROGRAMS "programs that ran"
 
 perf script -i "$SCRATCH/ours.data" -F trace:tid,event,trace 2>"$SCRATCH/stderr" | of_workload >"$SCRATCH/ours"
-expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"
+expect_eq "$(complaints <"$SCRATCH/stderr")" "" "what perf script complains of"
 # Now and then perf record writes a record twice, with the same nanosecond: that is one record.
 perf script -i "$SCRATCH/witness.data" --ns -F trace:tid,cpu,time,event,trace 2>/dev/null |
 	awk '!seen[$0]++' | sed -E 's/^( *[0-9]+) +\[[0-9]+\] +[0-9.]+: +/\1 /' | of_workload >"$SCRATCH/witness"
@@ -111,7 +111,7 @@ cmp <(plain "$SCRATCH/ours") <(plain "$SCRATCH/own") || fail "$(diff "$SCRATCH/o
 # The pipe format has the same records.
 perf script -i - -F trace:tid,event,trace <"$SCRATCH/pipe.data" 2>"$SCRATCH/stderr" | of_workload \
 	>"$SCRATCH/piped"
-expect_eq "$(cat "$SCRATCH/stderr")" "" "what perf script complains of"
+expect_eq "$(complaints <"$SCRATCH/stderr")" "" "what perf script complains of"
 perf script -i "$SCRATCH/rested.data" -F trace:tid,event,trace | of_workload >"$SCRATCH/rested"
 cmp "$SCRATCH/rested" "$SCRATCH/piped" || fail "$(diff "$SCRATCH/rested" "$SCRATCH/piped" | head -n 20)"
 

@@ -8,20 +8,6 @@
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip "there is no perf"
 
-# complaints: the relevant lines of perf's stderr. On an overloaded machine sideband records are
-# lost, and other programs shut our samples out; perf must say so.
-complaints() {
-	if perfctl list --json | jq -e 'any(.missed > 0)' >/dev/null; then
-		grep -vE '^(Warning:|Processed [0-9]+ samples and lost [0-9.]+%!|)$' || true
-	else
-		cat
-	fi | if grep -q 'lost 0' < <(perfctl ping); then
-		cat
-	else
-		grep -vE '^(Warning:|Processed [0-9]+ events and lost [0-9]+ chunks!|Check IO/CPU overload!|)$' || true
-	fi
-}
-
 # quiet CMD…: succeeds without relevant complaints. Its output is in $SCRATCH/out.
 quiet() {
 	"$@" >"$SCRATCH/out" 2>"$SCRATCH/err" </dev/null || fail "exit $?: $*: $(head -n 5 "$SCRATCH/err")"

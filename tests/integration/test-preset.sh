@@ -72,7 +72,7 @@ expect_eq "$(readlink "$LINKS/flight.conf")" "$PRESETS/flight.conf" "the link"
 expect_eq "$(state flight) $(state latency) $(state syscalls)" "enabled off per unit" "states"
 expect_eq "$(preset show flight --json | jq -r '[.events[] | "\(.namespace)/\(.name)"] | sort | join(" ")')" "$(names)" \
 	"the events of flight"
-busy 20
+spawn bash -c 'while :; do :; done'
 victim=$SPAWNED
 expect_ok /bin/true
 wait_until 10 has flight/cpu ".callchain | length > 0" || fail "flight/cpu has no call chain"

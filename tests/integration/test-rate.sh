@@ -52,7 +52,7 @@ some_limited() {
 perfctl create r/samples -e cpu-clock -F 1000 --max-rate 10 -C "${cpus%%,*}" >/dev/null
 busy 20 "${cpus%%,*}"
 wait_until 15 some_limited || fail "a limit on samples keeps none out"
-kill "$SPAWNED"
+rest "$SPAWNED"
 wait "$SPAWNED" || true
 
 # ── perfctl ──────────────────────────────────────────────────────────────────────────────

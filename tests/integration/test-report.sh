@@ -399,10 +399,6 @@ expect_exit 1 perfctl report -i half --json
 
 # ── events that record now ───────────────────────────────────────────────────────────────
 
-kept() {
-	[ "$(perfctl ping --json | jq -r .sideband.keeping)" = true ]
-}
-
 start_daemon
 expect_ok perfctl create t/exits -e raw_syscalls:sys_exit --comm '*evil' -m 2M
 wait_until 20 kept # a process that exits before that has no name

@@ -306,7 +306,7 @@ grep -qi 'a process that is not the broker was turned away' "$LOG" || fail "the 
 perfctl delete m0644/last >/dev/null
 ! grep -q 'The engine is gone' "$LOG" || fail "the broker lost its engine"
 perfctl create m0644/last -e sched:sched_switch -m 4K >/dev/null
-wait_until 20 keeper_pid
+wait_until 20 kept
 for pid in "$(broker_pid)" "$(dumper_pid)" "$(keeper_pid)"; do
 	expect_eq "$(stat -c %u "/proc/$pid/environ")" 0 "who may look into $(<"/proc/$pid/comm")"
 	! as_daemon cat "/proc/$pid/environ" >/dev/null 2>&1 || fail "the daemon's user looks into $pid"

@@ -129,7 +129,8 @@ calls() {
 	perfctl trigger add "s/$1" --on syscalls:sys_enter_getpriority --filter 'who > 77000' --hold-off 1h -m "$2" \
 		calls >/dev/null
 	armed "s/$1" 1
-	perl -e 'getpriority(0, 77000 + $_) for 1 .. 2000'
+	# (On one CPU, whose buffer they fill.)
+	taskset -c "$(sed 's/[-,].*//' /sys/devices/system/cpu/online)" perl -e 'getpriority(0, 77000 + $_) for 1 .. 2000'
 	collect env
 	WHO=$(perfctl script -i "$FILE" --json 2>/dev/null | sed -n '/sys_enter_getpriority/s/.*"who": *\([0-9]*\).*/\1/p' | xargs)
 	perfctl trigger remove "s/$1" >/dev/null

@@ -214,6 +214,7 @@ build spin known
 start_daemon
 # Samples only this program: on a busy machine others would overwrite its samples.
 perfctl create t/clock -e cpu-clock -F 2000 -g -m 1M --comm spin >/dev/null
+wait_until 20 kept
 taskset -c 0 ./spin &
 pid=$!
 wait "$pid"

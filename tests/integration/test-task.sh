@@ -268,4 +268,5 @@ wait_until 10 has_state group true
 wait_until 10 is_gone unit
 mkdir "$cgroups/pp-$INSTANCE" # another one
 kill_engine
+wait_until 20 perfctl create t/after -e cpu-clock -m 4K # another engine has told of all events
 wait_until 10 has_state group true

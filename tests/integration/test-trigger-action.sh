@@ -120,7 +120,10 @@ expect_ok perfctl snapshots collect --once -D "$SPOOL" f/keep
 armed f/keep 1
 "$MARK"
 # At once: the daemon has hardly heard of it.
-expect_ok perfctl snapshots collect --once -D "$SPOOL" f/keep
+collects() {
+	perfctl snapshots collect --once -D "$SPOOL" f/keep >>"$LOG" 2>&1
+}
+wait_until 20 collects || fail "what has just been frozen is not saved"
 armed f/keep 1
 "$MARK"
 calls 50

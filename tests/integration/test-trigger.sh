@@ -467,6 +467,9 @@ tapes() {
 	[ -n "$(find "$REGISTRY" -maxdepth 1 -name '+tape*')" ]
 }
 
+# Each snapshot has the sideband of all that ran: how much, does not depend on the machine.
+write_conf "MaxSideband=1M"
+expect_ok perfctl reload
 # The snapshots find older ones of another trigger, which leave room for none.
 perfctl delete --all c >/dev/null
 perfctl create s/calls -e raw_syscalls:sys_enter --filter 'id == 3' --comm "${NUMBERED##*/}" -m 1M >/dev/null
@@ -531,16 +534,18 @@ expect_eq "$(perfctl snapshots list -D "$kept" --json | jq -c '[.[].number]')" '
 
 # A file that looks like that of another firing: the trigger counts anew, and ids in names run ahead of tapes.
 head -c 300K /dev/zero | tee "$kept/2026-01-01T00-00-00Z.s.old.1.old-1.9999999999999999.data" >/dev/null
-for _ in 1 2; do
+anew_saved() {
+	perfctl snapshots collect --once -D "$kept" >>"$LOG" 2>&1
+	[ "$(find "$kept" -name '*.s.anew.1.hand-0.*.data' | wc -l)" = "$1" ]
+}
+for i in 1 2; do
 	perfctl trigger add s/anew "${ON_MARK[@]}" calls >/dev/null
 	armed s/anew 1
 	calls $CHUNK
 	perfctl trigger fire s/anew >/dev/null
-	wait_until 20 tapes
-	perfctl snapshots collect --once -D "$kept" >>"$LOG" 2>&1
+	wait_until 20 anew_saved $i || fail "of two first firings, a moment apart, $i is not saved"
 	perfctl trigger remove s/anew >/dev/null
 done
-expect_eq "$(find "$kept" -name '*.s.anew.1.hand-0.*.data' | wc -l)" 2 "files of two first firings, a moment apart"
 rm "$kept"/*.s.anew.* "$kept"/*.s.old.*
 
 # A collector that is killed while it writes.
@@ -639,4 +644,8 @@ collect 1 "$SCRATCH/last"
 write_conf KeepEvents=no
 expect_ok perfctl reload
 stop_daemon
-[ ! -e "$RUN" ] || fail "this is left: $(find "$RUN" -printf '%P ')"
+# The kernel may free what was deleted later than the engine waits for that: then the next stop takes it along.
+left_nothing() {
+	[ ! -e "$RUN" ] || { start_daemon && stop_daemon && [ ! -e "$RUN" ]; }
+}
+wait_until 20 left_nothing || fail "this is left: $(find "$RUN" -printf '%P ')"

@@ -1012,7 +1012,6 @@ int main(void)
 	TCase *tc = tcase_create("checkpoint");
 
 	umask(022);
-	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_power_fails);
 	tcase_add_test(tc, test_nothing_new);

@@ -368,7 +368,6 @@ int main(void)
 	TCase *t = tcase_create("compare");
 
 	tcase_add_checked_fixture(t, NULL, teardown);
-	tcase_set_timeout(t, 100);
 	tcase_add_loop_test(t, quiet, 0, NOISES);
 	tcase_add_loop_test(t, new_comes_first, 0, 2);
 	tcase_add_test(t, more_of_the_same);

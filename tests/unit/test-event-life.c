@@ -1334,8 +1334,7 @@ static uint64_t recorded_on(unsigned cpu)
 /* The samples of a perf event of ours at this rate, on a CPU: PERF_RECORD_SAMPLE with its header alone. */
 #define REFERENCE_PAGES 16
 
-static const volatile struct perf_event_mmap_page *start_reference(unsigned cpu, uint64_t hz,
-								   int *ret_fd)
+static volatile struct perf_event_mmap_page *start_reference(unsigned cpu, uint64_t hz, int *ret_fd)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -1361,7 +1360,7 @@ static const volatile struct perf_event_mmap_page *start_reference(unsigned cpu,
  * takes there at the rate that is expected. A machine that stands still has neither. */
 static double sampled_rate(uint64_t expected)
 {
-	const volatile struct perf_event_mmap_page *reference;
+	volatile struct perf_event_mmap_page *reference;
 	const uint64_t sample = sizeof(struct perf_event_header), samples = 40;
 	unsigned cpu = sched_getcpu();
 	uint64_t first, until, n, head;
@@ -1381,6 +1380,7 @@ static double sampled_rate(uint64_t expected)
 	do {
 		n = recorded_on(cpu);
 		until = reference->data_head;
+		reference->data_tail = until; /* or it would be full at the end */
 	} while (until < head + samples * sample || recorded_on(cpu) != n);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 	munmap((void *)reference, (1 + REFERENCE_PAGES) * (size_t)sysconf(_SC_PAGESIZE));

@@ -10,6 +10,7 @@
 #include <spawn.h>
 
 #include "daemon/keeper/rings.h"
+#include "proto/clock.h"
 #include "tests/unit/needs.h"
 #include "tests/unit/sideband-replay.h"
 
@@ -293,6 +294,21 @@ static pid_t run(const char *path, const char *name)
 	return pid;
 }
 
+/* Its number is another's before and after these times, where many processes begin. */
+struct run {
+	pid_t pid;
+	uint64_t from, to;
+};
+
+static struct run run_true(void)
+{
+	struct run one = { .from = pp_clock_ns(CLOCK_MONOTONIC) };
+
+	one.pid = run("/bin/true", "true");
+	one.to = pp_clock_ns(CLOCK_MONOTONIC);
+	return one;
+}
+
 #define RUNS 150
 
 struct seen {
@@ -300,7 +316,14 @@ struct seen {
 	bool named, mapped;
 };
 
-static void see(struct seen *seen, const pid_t *pids, size_t n, int fd)
+static bool is_of(const struct perf_event_header *h, const struct run *run)
+{
+	return (uint32_t)run->pid == record_u32(h, 8) &&
+	       record_at(h) + RINGS_CLOCK_SLACK >= run->from &&
+	       record_at(h) <= run->to + RINGS_CLOCK_SLACK;
+}
+
+static void see(struct seen *seen, const struct run *runs, size_t n, int fd)
 {
 	struct sideband s = sideband_map(fd);
 	const struct perf_event_header *h;
@@ -308,7 +331,7 @@ static void see(struct seen *seen, const pid_t *pids, size_t n, int fd)
 	while ((h = sideband_next(&s))) {
 		size_t i = 0;
 
-		while (i < n && (uint32_t)pids[i] != record_u32(h, 8))
+		while (i < n && !is_of(h, &runs[i]))
 			i++;
 		if (i == n || h->type == PERF_RECORD_LOST || h->type >= PERF_RECORD_KSYMBOL)
 			continue;
@@ -325,12 +348,12 @@ static void see(struct seen *seen, const pid_t *pids, size_t n, int fd)
 	sideband_unmap(&s);
 }
 
-static void check_seen(const pid_t *pids, size_t n)
+static void check_seen(const struct run *runs, size_t n)
 {
 	_cleanup_free_ struct seen *seen = calloc(n, sizeof(*seen));
 	_cleanup_close_ int fd = take(peer, 0);
 
-	see(seen, pids, n, fd);
+	see(seen, runs, n, fd);
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_uint_eq(seen[i].forks, 1);
 		ck_assert_uint_eq(seen[i].execs, 1);
@@ -390,7 +413,7 @@ END_TEST
  * while the rings were replaced. */
 START_TEST(short_lives)
 {
-	pid_t pids[RUNS];
+	struct run runs[RUNS];
 
 	keep_all(peer, true);
 	for (size_t i = 0; i < RUNS; i++) {
@@ -402,17 +425,18 @@ START_TEST(short_lives)
 			peer = keeper_connect(&keeper);
 			keep_all(peer, false);
 		}
-		pids[i] = run("/bin/true", "true");
+		runs[i] = run_true();
 	}
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.lost, 0);
-	check_seen(pids, RUNS);
+	check_seen(runs, RUNS);
 }
 END_TEST
 
 /* The rings are replaced again and again meanwhile; nothing is lost or repeated. */
 START_TEST(changed_rings)
 {
-	pid_t pids[RUNS], child;
+	struct run runs[RUNS];
+	pid_t child;
 	int ends[2];
 
 	keep_all(peer, true);
@@ -420,17 +444,18 @@ START_TEST(changed_rings)
 	child = fork();
 	if (child == 0) {
 		for (size_t i = 0; i < RUNS; i++)
-			pids[i] = run("/bin/true", "true");
-		_exit(write(ends[1], pids, sizeof(pids)) != sizeof(pids));
+			runs[i] = run_true();
+		_exit(write(ends[1], runs, sizeof(runs)) !=
+		      sizeof(runs)); /* at once: below PIPE_BUF */
 	}
 	close(ends[1]);
 	do
 		keep_all(peer, false);
 	while (waitpid(child, NULL, WNOHANG) == 0);
-	ck_assert_int_eq(read(ends[0], pids, sizeof(pids)), sizeof(pids));
+	ck_assert_int_eq(read(ends[0], runs, sizeof(runs)), sizeof(runs));
 	close(ends[0]);
 	ck_assert_uint_eq(keeper_ask_for(peer, PP_KEEP_HELLO).status.lost, 0);
-	check_seen(pids, RUNS);
+	check_seen(runs, RUNS);
 }
 END_TEST
 

@@ -590,12 +590,12 @@ START_TEST(who_makes_us_wait_for_the_disk)
 	while (fair_queue_in_debt(turn_of(&b, MEMBER + 10)))
 		broker_settle(&b);
 	snprintf(request.name, sizeof(request.name), "y");
-	b.engine.hold = true;
+	fake_wait(&b.engine, true);
 	client_send(&team, PP_OP_CREATE, &request);
 	broker_settle(&b);
 	client_end(&team);
 	broker_settle(&b);
-	b.engine.hold = false;
+	fake_wait(&b.engine, false);
 	broker_settle(&b);
 	ck_assert_int_eq(client_show(&root, "own", "y"), 0);
 	client_begin(&b, &team, MEMBER + 10);

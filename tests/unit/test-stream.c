@@ -82,7 +82,7 @@ START_TEST(test_order)
 {
 	struct perfpersist_stream *s = stream_new(NULL, false);
 	uint32_t written[EVENTS] = {}, read[EVENTS] = {};
-	uint64_t last = 0, n = 0, kept = 0;
+	uint64_t last = 0;
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 	struct writer w[EVENTS];
 
@@ -103,18 +103,14 @@ START_TEST(test_order)
 			perfpersist_stream_stop(s);
 			ck_assert(perfpersist_stream_dispatch(s) == 0);
 		}
-		for (kept = written[0] + written[1] + written[2] - n;
-		     perfpersist_stream_next(s, &item) == 1 &&
-		     item.kind == PERFPERSIST_STREAM_RECORD;
-		     n++) {
+		while (perfpersist_stream_next(s, &item) == 1 &&
+		       item.kind == PERFPERSIST_STREAM_RECORD) {
 			ck_assert(item.time >= last);
 			ck_assert(writer_is_whole(&item.sample));
 			ck_assert(item.sample.cpu == item.event);
 			read[item.event]++;
 			last = item.time;
 		}
-		if (round < 299)
-			ck_assert(kept > 0);
 	}
 	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_END);
 	expect_nothing(s);

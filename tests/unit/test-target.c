@@ -148,7 +148,7 @@ START_TEST(deleted_after_what_is_under_way)
 	struct pp_msg_pause_request pause = { .which = client_name("a", "x"), .pause = 1 };
 
 	ck_assert_int_eq(create("x", PP_TARGET_DELETE), 0);
-	b.engine.hold = true;
+	fake_wait(&b.engine, true);
 	client_send(&root, PP_OP_PAUSE, &pause);
 	broker_until(&b,
 		     registry_by_name(&b.lifecycle.registry, "a", "x")->state == PP_EVENT_CHANGING);
@@ -158,7 +158,7 @@ START_TEST(deleted_after_what_is_under_way)
 	b.engine.mood = FAKE_FAILS;
 	b.engine.moods = 1;
 	b.engine.moody = PP_ORDER_DELETE;
-	b.engine.hold = false;
+	fake_wait(&b.engine, false);
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_until(&b, b.engine.moods == 0);
 	ck_assert_int_eq(client_show(&root, "a", "x"), 0);

@@ -153,7 +153,10 @@ wait_until 120 is_written
 expect_match "$(as member perfctl snapshots list)" "tour/exec +1 +true" "what a member sees"
 refused 4 "its group may" stranger perfctl snapshots list
 expect_match "$(perfctl script -i "$(perfctl snapshots show)" | newest_where_it_fired)" "sched_process_exec.*/true" "the newest record"
-expect_eq "$(find "$registry" -name '+tape-*')" "" "what is frozen and not written"
+nothing_frozen() { [ -z "$(find "$registry" -name '+tape-*')" ]; }
+wait_until 60 nothing_frozen || fail "what was written is frozen still"
+# Where an order is under way at the end, systemd would wait for it, and no longer than TimeoutStopSec=.
+wait_until 60 is_armed
 echo "a trigger fired, and what was recorded until then is a file"
 
 section removal
