@@ -13,8 +13,9 @@
 #include "client/rings/sample.h"
 
 /* A copy of which more than half was overwritten meanwhile is made again, at most so often: we were
- * preempted for a while. */
+ * preempted for a while. If hardly anything is left even then, some times more. */
 #define SNAPSHOT_TRIES 4
+#define SNAPSHOT_TRIES_MAX 16
 
 #define LARGE_PAGE (2UL << 20)
 #define COPY_PIECE LARGE_PAGE
@@ -164,13 +165,15 @@ void snapshot_ring_take_newer(struct snapshot_ring *rin, const struct client_rin
 	uint64_t filled;
 
 	rin->damaged = rin->is_cut = false;
-	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
+	for (int i = 0; i < SNAPSHOT_TRIES_MAX; i++) {
+		uint64_t part = i < SNAPSHOT_TRIES ? 2 : 16;
+
 		if (take_once(rin, ring, since, max, &filled) < 0 || rin->head % 8) {
 			rin->damaged = true;
 			rin->limit = 0;
 			return;
 		}
-		if (rin->limit >= filled / 2)
+		if (rin->limit >= filled / part)
 			return;
 	}
 }
