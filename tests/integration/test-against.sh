@@ -40,7 +40,7 @@ HELD=$(awk '{ print $1 }' /proc/uptime)
 HELD_UNTIL=$(awk -v from="$CREATED" -v to="$HELD" 'BEGIN { printf "%.2f", to + (to - from) / 4 }')
 
 # The moment.
-read -r SINCE MS < <(awk -v from="$CREATED" '{ printf "%s %d", $1, ($1 - from) * 200 }' /proc/uptime)
+read -r SINCE MS < <(awk -v from="$CREATED" '{ printf "%s %d\n", $1, ($1 - from) * 200 }' /proc/uptime)
 end=$((${EPOCHREALTIME/[.,]/} + MS * 1000))
 echo >go
 ./ag-crasher -c 'kill -SEGV $$' 2>/dev/null || true

@@ -12,10 +12,11 @@ command -v perf >/dev/null || skip "there is no perf"
 tracepoints_lock --shared
 start_daemon
 ROUNDS=$(length 20 200)
-# Of the target alone: others would overwrite its records.
-perfctl create t/sched -e sched:sched_switch --filter 'prev_comm ~ "lt-*" || next_comm ~ "lt-*"' \
-	-e sched:sched_wakeup,sched:sched_wakeup_new --filter 'comm ~ "lt-*"' -m "$(length 8M 32M)" >/dev/null
-perfctl create t/waking -e sched:sched_waking --filter 'comm ~ "lt-*"' -m 8M >/dev/null
+# Of the target alone, whose threads have its name first: others would overwrite its records.
+comm='comm ~ "lt-*" || comm == "latency-target"'
+perfctl create t/sched -e sched:sched_switch --filter "${comm//comm/prev_comm} || ${comm//comm/next_comm}" \
+	-e sched:sched_wakeup,sched:sched_wakeup_new --filter "$comm" -m "$(length 8M 32M)" >/dev/null
+perfctl create t/waking -e sched:sched_waking --filter "$comm" -m 8M >/dev/null
 perfctl create t/calls -e raw_syscalls:sys_enter,raw_syscalls:sys_exit --comm 'lt-*' -m 8M >/dev/null
 perfctl create t/small -e raw_syscalls:sys_enter,raw_syscalls:sys_exit -m 16K >/dev/null
 perfctl create t/block -e block:block_rq_insert,block:block_rq_issue,block:block_rq_complete -m 4M >/dev/null
