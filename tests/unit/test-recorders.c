@@ -1353,6 +1353,34 @@ START_TEST(test_breakpoint)
 }
 END_TEST
 
+/* Another counter has come in the place of one that is still there: once it has a sample, only it has any. */
+START_TEST(test_replaced)
+{
+	struct recorder_target t;
+	struct running running;
+	struct source s;
+	struct bench b;
+	uint64_t all;
+	int other;
+
+	ck_assert_int_eq(try_breakpoint(&s), 0);
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	running = run(&b, &s, &t);
+	for (int i = 0; i < 1000; i++)
+		watched = (uint64_t)i;
+	ck_assert_int_eq(attach_on(&s, running.entry, b.cpu, &other), 0);
+	for (int i = 0; i < 1000; i++)
+		watched = (uint64_t)i;
+	all = b.ring->live.records + b.ring->live.missed;
+	ck_assert_uint_ge(all, 2000);
+	ck_assert_uint_le(all, 2001);
+	close(other);
+	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
 /* ── what there is ──────────────────────────────────────────────────────────────────────── */
 
 /* A processor has few registers for them, and other tests take them all for a while: alone_with of
@@ -1458,6 +1486,7 @@ int main(void)
 	Suite *suite = suite_create("recorders");
 	TCase *tc = tcase_create("recorders");
 	const char *none;
+	const char *breakpoints;
 
 	need(no_bpf());
 	need(no_tracefs());
@@ -1483,7 +1512,9 @@ int main(void)
 	add_test_unless(none, tc, test_nesting);
 	add_options(tc, 2 * ALL_OPTIONS, test_sampling);
 	tcase_add_loop_test(tc, test_beside_others, 0, 2);
-	add_test_unless(no_breakpoint(), tc, test_breakpoint);
+	breakpoints = no_breakpoint();
+	add_test_unless(breakpoints, tc, test_breakpoint);
+	add_test_unless(breakpoints, tc, test_replaced);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
