@@ -237,9 +237,10 @@ end_perf() {
 # What is compared begins and ends with these; before_X and after_X are about all of it.
 before_flight() { :; }
 after_flight() { :; }
-# The memory of deleted events is freed later, which takes the CPUs for a while.
-on_flight() { begin_flight 0.3; }
-off_flight() { end_flight 0.6; }
+# What begins with the first event, above all the keeper, and what is freed behind the last one, takes the CPUs for a
+# while: as long a pause behind both.
+on_flight() { begin_flight 1; }
+off_flight() { end_flight 1; }
 
 # perf opens its events once; then it is told to begin and to pause.
 before_perf() {
