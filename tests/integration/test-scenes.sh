@@ -23,21 +23,23 @@ incident() {
 	echo "$line"
 }
 
+# now NAME: sets that. Without a process of its own, which would be what is new in a quiet time.
 now() {
-	awk '{ printf "%.6f", $1 }' /proc/uptime
+	read -r "$1" _ </proc/uptime
 }
 
 # The time before is as long for each scene, and nobody works in it.
 BEFORE=$(length 20 40)
 rest() {
 	sleep "$BEFORE"
-	from=$(now)
+	now from
 }
 
 # against REGEX: the first three lines about the time since the rest have it. To be called before anything
 # else runs.
 against() {
-	perfctl report flight/ --since "$from" --until "$(now)" --against "${BEFORE}s" >changes 2>/dev/null
+	now until
+	perfctl report flight/ --since "$from" --until "$until" --against "${BEFORE}s" >changes 2>/dev/null
 	tail -n +2 changes | grep -v '^ *NOW  ' | head -n 3 >lines
 	line=$(grep -nE "$1" lines) || fail "/$1/ is not in the first lines of the comparison: $(<changes)"
 	echo "        compared: ${line%%$'\n'*}"
