@@ -16,9 +16,8 @@ struct keytable;
 struct source;
 
 struct selection {
-	uint64_t
-		last; /* ns before `until` or the newest (of a snapshot: now), the earlier; 0: all */
-	uint64_t since, until;		   /* CLOCK_MONOTONIC, ns; 0: not given */
+	uint64_t last;	       /* ns before `until` or the newest (a snapshot's: now); 0: all */
+	uint64_t since, until; /* CLOCK_MONOTONIC, ns; 0: not given */
 	bool since_is_real, until_is_real; /* they are CLOCK_REALTIME instead */
 	uint8_t *cpus;			   /* a byte for each CPU; NULL: all */
 	size_t n_cpus;

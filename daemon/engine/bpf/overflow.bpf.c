@@ -140,7 +140,9 @@ static __always_inline __u64 count_idle(const struct overflow_counter *last,
  * outside idle time are those that the kernel could not record: another program ran
  * (bpf_prog_active), or the virtual CPU did not.
  *
- * Returns false for a sample of a counter in whose place another one samples already: it has that time, too.
+ * Returns false for a sample of a counter in whose place another one samples already: it has that time, too. (Where
+ * several counters of a source count on a CPU, nothing is counted here: can_count_missed(). A change of the period
+ * loads other programs, and so has another map: if it fails, the old counters go on.)
  */
 static __always_inline bool count_missed(struct bpf_perf_event_data *ctx, struct pp_ring_live *live,
 					 struct pp_ring_limit *limit)
