@@ -14,8 +14,9 @@
 #
 # A virtual machine's speed changes by 10 % from one moment to the next, and each run of a client has its own.
 # So servers are also measured while one run of the client goes on and recording begins and ends SLICES (400)
-# times. Each slice of 0.2 s is compared with those of nothing just before and after it; slices of nothing are
-# compared with each other likewise, which shows how far the measure itself is wrong.
+# times. Each slice of 0.05 s is compared with the one of nothing just before it, and with the one just after it (not
+# with their mean: where slow slices are slower than fast ones are faster, two of a kind would differ); every second
+# slice of nothing is compared with its neighbours likewise, which shows how far the measure itself is wrong.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -198,7 +199,8 @@ run_compile() {
 
 # ── recorders ──
 
-# The preset's events, as perf's.
+# The preset's events, as perf's, in buffers of as many bytes: 58.5 MiB of each CPU, in a power of two.
+PERF_BUFFER=64M
 FLIGHT=conf/presets/flight.conf
 perf_events=()
 while IFS= read -r event; do
@@ -214,15 +216,15 @@ end_off() { :; }
 begin_flight() {
 	install -D -m 0644 $FLIGHT "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
-	sleep "${1:-1}"
+	sleep 1
 }
 end_flight() {
 	rm "$CONF.d/flight.conf"
 	perfctl reload >/dev/null
-	sleep "${1:-1}"
+	sleep 1
 }
 begin_perf() {
-	spawn perf record -q -a --overwrite -m 4M "${perf_events[@]}" -o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
+	spawn perf record -q -a --overwrite -m $PERF_BUFFER "${perf_events[@]}" -o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
 	perf_pid=$SPAWNED
 	sleep 1
 }
@@ -234,20 +236,20 @@ end_perf() {
 
 # ── slices ──
 
-# What is compared begins and ends with these; before_X and after_X are about all of it.
-before_flight() { :; }
-after_flight() { :; }
-# What begins with the first event, above all the keeper, and what is freed behind the last one, takes the CPUs for a
-# while: as long a pause behind both.
-on_flight() { begin_flight 1; }
-off_flight() { end_flight 1; }
+# What is compared begins and ends with these; before_X and after_X are about all of it. Both recorders have their
+# buffers all the time: what is compared is recording, not how memory is given and freed.
+SLICE=0.05 SETTLE=0.05 # s, of each slice and before it
+before_flight() { begin_flight && off_flight; }
+after_flight() { end_flight; }
+on_flight() { perfctl resume flight/ >/dev/null && sleep $SETTLE; }
+off_flight() { perfctl pause flight/ >/dev/null && sleep $SETTLE; }
 
 # perf opens its events once; then it is told to begin and to pause.
 before_perf() {
 	rm -f "$SCRATCH/ctl" "$SCRATCH/ack"
 	mkfifo "$SCRATCH/ctl" "$SCRATCH/ack"
 	exec {ctl}<>"$SCRATCH/ctl" {ack}<>"$SCRATCH/ack"
-	spawn perf record -q -a --overwrite -m 4M -D -1 --control "fifo:$SCRATCH/ctl,$SCRATCH/ack" "${perf_events[@]}" \
+	spawn perf record -q -a --overwrite -m $PERF_BUFFER -D -1 --control "fifo:$SCRATCH/ctl,$SCRATCH/ack" "${perf_events[@]}" \
 		-o "$SCRATCH/perf.data" 2>/dev/null >/dev/null
 	perf_pid=$SPAWNED
 	off_perf # has an answer when it is ready
@@ -260,15 +262,15 @@ tell_perf() {
 	echo "$1" >&"$ctl"
 	read -r -t 30 -u "$ack" || fail "perf does not answer"
 }
-on_perf() { tell_perf enable && sleep 0.05; }
-off_perf() { tell_perf disable && sleep 0.05; }
+on_perf() { tell_perf enable && sleep $SETTLE; }
+off_perf() { tell_perf disable && sleep $SETTLE; }
 
 # slice APP HOW: one, which is written to the file of slices with what was done in it.
 slice() {
 	local from before
 	"count_$1"
 	from=$now before=$count
-	sleep 0.2
+	sleep $SLICE
 	"count_$1"
 	echo "$2 $from $now $((count - before))" >>"$SCRATCH/slices"
 }
@@ -297,13 +299,14 @@ slices() {
 	awk -v app="$app" -v with="$how" '
 		{ how[NR] = $1; rate[NR] = $4 / ($3 - $2) }
 		function compare(i, what, distance) {
-			change[what, ++n[what]] = (2 * rate[i] / (rate[i - distance] + rate[i + distance]) - 1) * 100
+			change[what, ++n[what]] = rate[i - distance] ? (rate[i] / rate[i - distance] - 1) * 100 : 1e9
+			change[what, ++n[what]] = rate[i + distance] ? (rate[i] / rate[i + distance] - 1) * 100 : 1e9
 		}
 		END {
 			for (i = 2; i < NR; i++)
 				if (how[i] != "off")
 					compare(i, how[i], 1)
-				else if (i > 2 && i < NR - 1)
+				else if (i % 4 == 3 && i < NR - 1)
 					compare(i, how[i], 2)
 			split("off " with, all, " ")
 			for (h = 1; h <= 2; h++) {
@@ -314,9 +317,10 @@ slices() {
 					v[j] = change[all[h], i]
 				}
 				low = v[int(1 + (m - 1) * 0.25 + 0.5)]; high = v[int(1 + (m - 1) * 0.75 + 0.5)]
-				# The standard error of a median, the spread of one value being that of the quartiles.
-				printf "%-10s %-7s throughput in %d slices: %+5.2f %% (%+.1f to %+.1f), standard error %.2f %%\n", app, all[h], m,
-					v[int(1 + (m - 1) * 0.5 + 0.5)], low, high, 1.2533 * (high - low) / 1.349 / sqrt(m)
+				# The standard error of a median, the spread of one value being that of the quartiles; a
+				# slice has two values.
+				printf "%-10s %-7s throughput in %d slices: %+5.2f %% (%+.1f to %+.1f), standard error %.2f %%\n", app, all[h], m / 2,
+					v[int(1 + (m - 1) * 0.5 + 0.5)], low, high, 1.2533 * (high - low) / 1.349 / sqrt(m / 2)
 			}
 		}' "$SCRATCH/slices"
 }
