@@ -177,7 +177,7 @@ perfctl delete paused >/dev/null
 # Faster recorders, and the current task as key: a call that hangs is found while it does, and its task
 # is what fired. One that never returns because it ends its task is no hang.
 perfctl trigger add hang --on raw_syscalls:sys_enter --until raw_syscalls:sys_exit --key tid \
-	--longer-than 100ms --comm "${MARK##*/}" target >/dev/null
+	--longer-than 1s --comm "${MARK##*/}" target >/dev/null
 is_armed() {
 	perfctl snapshots collect --once -D "$SCRATCH/before" >>"$LOG" 2>&1
 	has_field hang n_armed 1
