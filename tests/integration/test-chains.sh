@@ -10,6 +10,7 @@
 . "$(dirname "$0")/../collector.sh"
 command -v perf >/dev/null || skip "there is no perf"
 alone_with breakpoints
+alone_with probes # test-payload has ftrace enable all there are, which perf then cannot open
 
 PROGRAM=$BIN/chained
 GROUP=ppchains$$ # perf takes each name of a probe once, whatever its group

@@ -30,6 +30,7 @@ HOT=(raw_syscalls:sys_enter raw_syscalls:sys_exit
 	timer:hrtimer_expire_exit timer:hrtimer_cancel)
 
 command -v perf >/dev/null || skip "perf is not installed"
+alone_with probes # the survey enables all events of the kernel
 
 at_end() {
 	with_tracefs sh -c "! [ -e '/sys/kernel/tracing/instances/$INSTANCE' ] ||

@@ -9,6 +9,7 @@
 . "$(dirname "$0")/../refused.sh"
 . "$(dirname "$0")/../collector.sh"
 command -v perf >/dev/null || skip "there is no perf"
+alone_with probes # test-payload has ftrace enable all there are, which perf then cannot open
 
 PROGRAM=$BIN/unwound
 GROUP=ppunwound$$ # perf takes each name of a probe once, whatever its group
