@@ -177,6 +177,7 @@ for who in perfctl direct; do
 done
 expect_ok setpriv --reuid="$DAEMON_UID" --clear-groups test -r "$REGISTRY/+cpus"
 expect_exit 1 as_user test -r "$REGISTRY/+cpus"
+: >"$SCRATCH/watched" # else the old one's words are taken for this one's
 "$BIN/perfctl" --instance "$INSTANCE" watch --json >"$SCRATCH/watched" &
 _spawned+=($!)
 wait_until 10 grep -q started "$SCRATCH/watched"

@@ -97,6 +97,8 @@ perf script -i samples --no-inline -F comm,ip,sym 2>/dev/null | awk '
 	/^[^\t ]/ { comm = $0; sub(/[ \t]+$/, "", comm); stack = ""; next }
 	stack != "" && $1 ~ /^ffff/ { next }
 	NF { name = $2; for (i = 3; i <= NF; i++) name = name " " $i
+		if (name == "@plt") # a jump that has no name
+			name = "[unknown]"
 		stack = ";" name stack; next }
 	comm != "" { count[comm stack]++; comm = "" }
 	END { for (key in count) print key, count[key] }' | start | grep -v evil | sort >theirs
