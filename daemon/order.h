@@ -392,11 +392,22 @@ static inline unsigned pp_cpumask_count(const struct pp_cpumask *m)
 	return n;
 }
 
+/* The first CPU in the mask that is no lower than this one; PP_CPUS_MAX: there is none. */
+static inline unsigned pp_cpumask_next(const struct pp_cpumask *m, unsigned cpu)
+{
+	for (; cpu < PP_CPUS_MAX; cpu = (cpu | 63) + 1) {
+		uint64_t rest = m->bits[cpu / 64] >> (cpu % 64);
+
+		if (rest)
+			return cpu + (unsigned)__builtin_ctzll(rest);
+	}
+	return PP_CPUS_MAX;
+}
+
 /* Walks the CPU numbers in a mask, upward. */
-#define PP_CPUMASK_FOREACH(cpu, mask)                    \
-	for (unsigned cpu = 0; cpu < PP_CPUS_MAX; cpu++) \
-		if (!pp_cpumask_test(mask, cpu)) {       \
-		} else
+#define PP_CPUMASK_FOREACH(cpu, mask)                                    \
+	for (unsigned cpu = pp_cpumask_next(mask, 0); cpu < PP_CPUS_MAX; \
+	     cpu = pp_cpumask_next(mask, cpu + 1))
 
 /* Whether perf counts it, on each CPU, so that it has no tracepoint. */
 static inline bool pp_source_counts(const struct pp_source *s)

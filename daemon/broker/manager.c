@@ -517,6 +517,7 @@ int manager_new(const struct manager_options *options, struct manager **ret)
 		return -ENOMEM;
 	m->listener.fd = -EBADF;
 	m->firings.fd = -EBADF;
+	m->service.totals = -EBADF;
 	r = pp_place(options->instance, "/registry", m->registry, sizeof(m->registry));
 	if (r < 0)
 		return r;
@@ -589,6 +590,7 @@ void manager_free(struct manager *m)
 	m->ready = m->listening = true;
 	reload_end(&m->reload);
 	lifecycle_done(&m->lifecycle);
+	close_fd(m->service.totals);
 	/* Orders that end go on with these. */
 	telling_done(&m->telling);
 	firings_done(&m->firings);

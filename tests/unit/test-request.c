@@ -789,6 +789,52 @@ START_TEST(users_take_turns)
 }
 END_TEST
 
+/* A user with one connection need not wait while nobody does; with two of them it takes turns with itself. */
+START_TEST(who_is_alone_has_its_turn_at_once)
+{
+	struct client second;
+	struct pp_msg_empty empty = {};
+
+	b.peers.request = count_and_handle;
+	handled = 0;
+	client_send(&team, PP_OP_PING, &empty);
+	sd_event_run(b.loop, 0);
+	ck_assert_uint_eq(handled, 1);
+	ck_assert_int_eq(client_receive(&team), 0);
+
+	client_begin(&b, &second, MEMBER + 10);
+	handled = 0;
+	client_send(&team, PP_OP_PING, &empty);
+	client_send(&second, PP_OP_PING, &empty);
+	sd_event_run(b.loop, 0);
+	sd_event_run(b.loop, 0);
+	ck_assert_uint_eq(handled, 0);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_int_eq(client_receive(&second), 0);
+	ck_assert_uint_eq(handled, 2);
+	client_end(&second);
+}
+END_TEST
+
+/* Who has always something to ask does not keep others waiting, though it need not wait itself. */
+START_TEST(who_is_alone_leaves_turns_to_others)
+{
+	enum { REQUESTS = 16 };
+	struct pp_msg_empty empty = {};
+
+	b.peers.request = count_and_handle;
+	for (int k = 0; k < REQUESTS; k++)
+		client_send(&member, PP_OP_PING, &empty);
+	sd_event_run(b.loop, 0);
+	handled = 0;
+	client_send(&team, PP_OP_PING, &empty);
+	ck_assert_int_eq(client_receive(&team), 0);
+	ck_assert_uint_le(handled, 3);
+	for (int k = 0; k < REQUESTS; k++)
+		ck_assert_int_eq(client_receive(&member), 0);
+}
+END_TEST
+
 static struct peer_guest guest;
 static struct peer *host;
 static int gone, drained;
@@ -1175,6 +1221,8 @@ int main(void)
 	tcase_add_test(t, limits_are_shown);
 	tcase_add_test(t, limits_in_pages);
 	tcase_add_test(t, users_take_turns);
+	tcase_add_test(t, who_is_alone_has_its_turn_at_once);
+	tcase_add_test(t, who_is_alone_leaves_turns_to_others);
 	tcase_add_test(t, guests_go_with_their_peer);
 	tcase_add_test(t, backlogs);
 	tcase_add_test(t, users_in_debt);

@@ -98,6 +98,10 @@ void fair_queue_ready(struct fair_queue *t, struct fair_queue_member *turn)
 
 	if (turn->waiting)
 		return;
+	if (!t->first && user->members == 1 && !user->indebted) {
+		t->hooks.take(turn);
+		return;
+	}
 	turn->waiting = true;
 	turn->next = NULL;
 	*user->last = turn;

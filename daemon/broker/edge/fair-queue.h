@@ -22,7 +22,7 @@ struct fair_queue_member {
 };
 
 struct fair_queue_hooks {
-	/* The member's turn. May call fair_queue_ready again, and fair_queue_leave. */
+	/* The member's turn. May call fair_queue_leave. */
 	void (*take)(struct fair_queue_member *turn);
 	/* A user is no longer in debt, or no longer silenced. */
 	void (*relieved)(void *userdata);
@@ -38,7 +38,11 @@ void fair_queue_free(struct fair_queue *t);
 int fair_queue_join(struct fair_queue *t, struct fair_queue_member *turn, uint32_t uid);
 void fair_queue_leave(struct fair_queue *t, struct fair_queue_member *turn);
 
-/* The member has work. No effect if it is waiting already. */
+/*
+ * The member has work. Its event source calls this, so that the loop gives all members theirs. If
+ * nobody waits and its user has no other member, this is its turn; else it waits for it. No effect if it waits
+ * already.
+ */
 void fair_queue_ready(struct fair_queue *t, struct fair_queue_member *turn);
 
 /*

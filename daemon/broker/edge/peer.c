@@ -275,10 +275,10 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents,
 
 	if (!p->dead && revents & EPOLLOUT)
 		peer_flush(p);
-	if (!p->dead && !p->first && (revents & EPOLLIN || p->deferred))
-		fair_queue_ready(p->peers->queue, &p->turn);
 	if (revents & (EPOLLHUP | EPOLLERR))
 		p->dead = true;
+	if (!p->dead && !p->first && (revents & EPOLLIN || p->deferred))
+		fair_queue_ready(p->peers->queue, &p->turn);
 	if (p->dead)
 		dismiss_guests(p);
 	/* After a hang-up the socket may still be open elsewhere; its content stays in flight. */

@@ -318,3 +318,13 @@ int tree_stat_read(const char *registry, uint64_t origin, struct tree_stat *ret)
 	total = total ? total + 1 : buf;
 	return parse_stat(total, ret);
 }
+
+int tree_count(const char *registry, uint64_t origin, uint32_t set, int *totals,
+	       struct tree_stat *ret)
+{
+	if (*totals >= 0 && tree_totals_read(*totals, origin, set, ret) == 0)
+		return 0;
+	close_fd(*totals);
+	*totals = tree_totals_open(registry);
+	return tree_stat_read(registry, origin, ret);
+}

@@ -63,5 +63,12 @@ int tree_totals_open(const char *registry);
  * the program does not know the rings until the stat file is read once; -errno. */
 int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_stat *ret);
 
-/* The totals. 0; -EBADMSG (malformed stat file); another -errno of opening or reading. */
+/*
+ * The totals. 0; -EBADMSG (malformed stat file); another -errno of opening or reading. tree_count() asks the
+ * program and keeps its descriptor in *totals, which the caller closes (negative at first). What that does not
+ * know is an event that nobody has counted, or it was the program of a registry that is gone: then the file
+ * is read, and the registry's present program kept.
+ */
+int tree_count(const char *registry, uint64_t origin, uint32_t set, int *totals,
+	       struct tree_stat *ret);
 int tree_stat_read(const char *registry, uint64_t origin, struct tree_stat *ret);

@@ -10,14 +10,7 @@
 #include "daemon/text.h"
 #include "proto/macro.h"
 
-static int count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
-{
-	if (totals >= 0 && tree_totals_read(totals, e->truth.origin, e->truth.set, ret) == 0)
-		return 0;
-	return tree_stat_read(registry, e->truth.origin, ret);
-}
-
-void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret)
+void event_count(const char *registry, const struct event *e, int *totals, struct tree_stat *ret)
 {
 	const struct pp_spec *spec = &e->truth.spec;
 	int r;
@@ -28,7 +21,7 @@ void event_count(const char *registry, const struct event *e, int totals, struct
 		ret->missed_unknown = PP_MISSED_UNKNOWN;
 		return;
 	}
-	r = count(registry, e, totals, ret);
+	r = tree_count(registry, e->truth.origin, e->truth.set, totals, ret);
 	/* Without the stat file nothing is known, which differs from nothing missed. */
 	if (r < 0)
 		ret->missed_unknown = PP_MISSED_UNKNOWN;

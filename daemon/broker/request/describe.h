@@ -5,9 +5,9 @@
 #include "daemon/broker/handout/tree.h"
 #include "daemon/broker/lifecycle/lifecycle.h"
 
-/* Reads the event's counts. If they cannot be read: zeroes, and missed unknown. totals: from
- * tree_totals_open(), when counting many events; or negative. */
-void event_count(const char *registry, const struct event *e, int totals, struct tree_stat *ret);
+/* Reads the event's counts. If they cannot be read: zeroes, and missed unknown. totals: the caller's, for
+ * all counts of this registry (tree_count()). */
+void event_count(const char *registry, const struct event *e, int *totals, struct tree_stat *ret);
 
 /* stat NULL: without counts. Leaves out the fields that depend on the peer (PP_EVENT_COPIES; see
  * request_describe) and those about its CPUs. */

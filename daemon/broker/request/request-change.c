@@ -40,7 +40,7 @@ void request_delete(struct request *req, const struct pp_msg_name *request)
 	if (!p)
 		return;
 	p->answer = answer_delete;
-	event_count(req->service->registry, e, -EBADF, &p->stat);
+	event_count(req->service->registry, e, &req->service->totals, &p->stat);
 	r = lifecycle_is_waiting(l, e) ? lifecycle_abandon(l, e, &p->waiter)
 				       : lifecycle_delete(l, e, &p->waiter);
 	request_ordered(req, p, r, e->truth.spec.ns, e->truth.spec.name);

@@ -80,7 +80,7 @@ static bool answer_page(struct request *req, struct pending *p, const struct eve
 	int r;
 
 	if (req->peer) {
-		event_count(p->service->registry, e, -EBADF, &p->stat);
+		event_count(p->service->registry, e, &p->service->totals, &p->stat);
 		describe(req, e, &p->stat, p->count);
 		r = peer_reply(req->peer, req->header, &p->service->reply, fds->fd, fds->n);
 		if (r < 0)
@@ -127,7 +127,7 @@ static bool answer_done(struct request *req, struct pending *p, const struct eve
 static void give_back(struct request *req, struct event *e, struct pending *p)
 {
 	p->answer = answer_done;
-	event_count(req->service->registry, e, -EBADF, &p->stat);
+	event_count(req->service->registry, e, &req->service->totals, &p->stat);
 	request_ordered(req, p, lifecycle_give_back(req->service->lifecycle, e, &p->waiter),
 			e->truth.spec.ns, e->truth.spec.name);
 }

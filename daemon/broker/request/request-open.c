@@ -95,7 +95,7 @@ static void describe(struct request *req, const struct event *e, struct pp_msg_e
 {
 	struct tree_stat stat;
 
-	event_count(req->service->registry, e, -EBADF, &stat);
+	event_count(req->service->registry, e, &req->service->totals, &stat);
 	request_describe(req, e, &stat, ret);
 }
 

@@ -157,7 +157,7 @@ static uint64_t count_tapes(const struct lifecycle *l, uint64_t trigger)
 	return n;
 }
 
-static void describe(const struct service *s, const struct event *e, struct pp_msg_trigger *ret)
+static void describe(struct service *s, const struct event *e, struct pp_msg_trigger *ret)
 {
 	const struct pp_event *t = &e->truth;
 	struct pp_trigger state = { 0 };
@@ -165,7 +165,7 @@ static void describe(const struct service *s, const struct event *e, struct pp_m
 	unsigned n, n_armed;
 
 	triggers_count(s->lifecycle, e, &n, &n_armed);
-	event_count(s->registry, e, -EBADF, &stat);
+	event_count(s->registry, e, &s->totals, &stat);
 	/* Without it nothing is known of its firings; the event may be about to go. */
 	(void)tree_trigger_read(s->registry, t->origin, &state);
 	*ret = (struct pp_msg_trigger){

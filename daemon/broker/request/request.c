@@ -139,7 +139,7 @@ void request_reply_event(struct request *r, const struct event *e)
 {
 	struct tree_stat stat;
 
-	event_count(r->service->registry, e, -EBADF, &stat);
+	event_count(r->service->registry, e, &r->service->totals, &stat);
 	request_describe(r, e, &stat, &r->service->reply.event);
 	peer_reply(r->peer, r->header, &r->service->reply, NULL, 0);
 }
@@ -185,11 +185,9 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 	const struct registry *registry = &s->lifecycle->registry;
 	struct pp_msg_list_reply *reply = &s->reply.list_reply;
 	const struct namespace *only = NULL;
-	_cleanup_close_ int totals = -EBADF;
 
 	if (!request_may_list(r, request->ns, &only))
 		return;
-	totals = tree_totals_open(s->registry);
 	reply->count = 0;
 	reply->more = 0;
 	for (size_t i = registry_after(registry, request->after); i < registry->n_settled; i++) {
@@ -204,7 +202,7 @@ static void handle_list(struct request *r, const struct pp_msg_list_request *req
 			reply->more = 1;
 			break;
 		}
-		event_count(s->registry, e, totals, &stat);
+		event_count(s->registry, e, &s->totals, &stat);
 		request_describe(r, e, &stat, &reply->events[reply->count++]);
 	}
 	peer_reply(r->peer, r->header, reply, NULL, 0);

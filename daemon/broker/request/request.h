@@ -21,6 +21,7 @@ struct service {
 	const struct config *config;
 	const char *instance; /* "": the default instance */
 	const char *registry; /* path */
+	int totals;	      /* see event_count() */
 	struct lifecycle *lifecycle;
 	uint64_t started; /* CLOCK_REALTIME, ns */
 
