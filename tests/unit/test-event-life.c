@@ -3,11 +3,13 @@
  * Events on a real bpffs and this kernel: created, changed under load, paused, while the engine is
  * killed. They record close(-1) calls of processes with a unique name.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -897,6 +899,35 @@ static bool is_text(const struct pp_catalog_header *c, uint32_t i, const char *t
 	       !memcmp((const char *)c + e->text_offset, text, e->text_size);
 }
 
+/* The broker keeps the program's descriptor. */
+START_TEST(counts_go_on_with_one_program)
+{
+	_cleanup_close_ int totals = -EBADF;
+	struct tree_stat stat;
+	struct pp_event e;
+	int kept;
+
+	created(ENTER, 0);
+	ck_assert_int_eq(event_read(NAME, &e), 0);
+	wait_for(start_closer(50));
+	ck_assert_int_eq(tree_count(".", e.origin, e.set, &totals, &stat), 0);
+	ck_assert_uint_eq(stat.records, read_total().records);
+	ck_assert_int_eq(tree_totals_read(totals, e.origin, e.set, &stat), 0);
+	kept = totals;
+	ck_assert_int_eq(tree_count(".", e.origin, e.set, &totals, &stat), 0);
+	ck_assert_uint_eq(stat.records, read_total().records);
+	ck_assert_int_eq(totals, kept);
+
+	/* In place of a program of a registry that is gone. */
+	ck_assert_int_eq(close(totals), 0);
+	totals = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(tree_count(".", e.origin, e.set, &totals, &stat), 0);
+	ck_assert_uint_eq(stat.records, read_total().records);
+	ck_assert_int_eq(tree_totals_read(totals, e.origin, e.set, &stat), 0);
+	delete ();
+}
+END_TEST
+
 /* Without the program that counts for lists the event still has all its files. */
 START_TEST(without_totals)
 {
@@ -1331,8 +1362,24 @@ static uint64_t recorded_on(unsigned cpu)
 	return n;
 }
 
-/* The samples of a perf event of ours at this rate, on a CPU: PERF_RECORD_SAMPLE with its header alone. */
+/*
+ * The samples of a perf event of ours at this rate, on a CPU: PERF_RECORD_SAMPLE with its header alone. It has a program,
+ * too, which always agrees: where the kernel runs none (another one is at work, or a task preempted in bpf(2)), it has no
+ * sample.
+ */
 #define REFERENCE_PAGES 16
+
+static int attach_agreeing(int fd)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	_cleanup_close_ int program =
+		bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, NULL, "GPL", code, ARRAY_SIZE(code), NULL);
+
+	return program < 0 ? program : ioctl(fd, PERF_EVENT_IOC_SET_BPF, program);
+}
 
 static volatile struct perf_event_mmap_page *start_reference(unsigned cpu, uint64_t hz, int *ret_fd)
 {
@@ -1350,6 +1397,7 @@ static volatile struct perf_event_mmap_page *start_reference(unsigned cpu, uint6
 
 	*ret_fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	ck_assert_int_ge(*ret_fd, 0);
+	ck_assert_int_eq(attach_agreeing(*ret_fd), 0);
 	map = mmap(NULL, (1 + REFERENCE_PAGES) * page, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd,
 		   0);
 	ck_assert_ptr_ne(map, MAP_FAILED);
@@ -1884,6 +1932,7 @@ int main(void)
 	tcase_add_loop_test(t, stops_are_exact, 0, 2 * n_kinds);
 	tcase_add_loop_test(t, changes_take_effect, 0, n_kinds);
 	tcase_add_loop_test(t, a_pause_records_nothing, 0, n_kinds);
+	tcase_add_test(t, counts_go_on_with_one_program);
 	tcase_add_test(t, without_totals);
 	tcase_add_test(t, totals_of_another_engine);
 	tcase_add_test(t, several_sources);
