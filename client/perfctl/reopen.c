@@ -172,7 +172,7 @@ static int several_open(struct several *s)
 		return r;
 	selection_settle(s->selection, perfpersist_event_realtime(s->chosen->events[0], 0),
 			 chosen_now(s->records, n, began));
-	selection_learn_running(s->selection);
+	selection_learn_threads(s->selection, s->p);
 	return 0;
 }
 

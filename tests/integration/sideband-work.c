@@ -4,7 +4,7 @@
  *
  *   sideband-work run                 runs for 50 ms, and exits
  *   sideband-work wait                runs until it is killed
- *   sideband-work threads             one thread, which calls itself "its-thread"
+ *   sideband-work threads             one thread, which calls itself "its-thread", and runs for 50 ms
  *   sideband-work fork                a child that executes no other program, and outlives its parent
  *   sideband-work exec PROGRAM ARG…   calls itself "before-exec", and becomes that program
  *   sideband-work many N              N short programs, one after the other
@@ -35,6 +35,7 @@ static void *name_thread(void *arg _unused_)
 {
 	prctl(PR_SET_NAME, "its-thread");
 	printf("%d %ld\n", getpid(), syscall(SYS_gettid));
+	last_50_ms();
 	return NULL;
 }
 

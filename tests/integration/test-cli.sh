@@ -227,8 +227,6 @@ echo "reopen: several events, and selections"
 perfctl create sel/a -e sched:sched_switch,sched:sched_waking -m 4M >/dev/null
 perfctl create sel/b -e cpu-clock -F 999 >/dev/null
 busy 5
-# Who is selected has one thread. Of a thread that has ended meanwhile only the records say whose it was, and so each verb
-# may know less than the one before.
 mkfifo "$SCRATCH/silent"
 # shellcheck disable=SC2016
 spawn bash -c 'exec 3<>"$1"; while :; do read -rt 0.01 -u 3; done' - "$SCRATCH/silent"
@@ -279,6 +277,16 @@ if full; then
 	one_selection --tid "$(sed -n "$((all * 3 / 8))p" "$SCRATCH/all" | jq -r '.[2]')" --since "$early"
 fi
 expect_eq "$(perfctl reopen sel/ -n all 2>&1 >/dev/null | cut -d ' ' -f 1 | xargs)" "sel/a: sel/b:" "the summaries"
+# Whose a thread was that has ended, and no record of its own says: of one that slept and was woken.
+perfctl create ended/w -e sched:sched_waking -m 4M >/dev/null
+read -r pid thread < <("$BIN/sideband-work" threads)
+perfctl pause ended/w >/dev/null
+perfctl snapshot ended/w --pid "$pid" --about -o "$SCRATCH/ended" >/dev/null 2>&1
+for verb in "reopen ended/w -n all" "script ended/w" "script -i $SCRATCH/ended"; do
+	# shellcheck disable=SC2086
+	expect_ok test -n "$(perfctl $verb --pid "$pid" --about --json 2>/dev/null | jq "select(.fields.pid == $thread)")"
+done
+
 # Nothing selected is said, with the times that there are.
 none=" has no record for --until 1\.5"
 said 3 "^perfctl: sel/a$none; its records are from [0-9.]+ to [0-9.]+$" perfctl reopen sel/a --until 1.5

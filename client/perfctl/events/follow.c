@@ -186,7 +186,7 @@ int follow(const struct call *call, struct perfpersist *p, const struct chosen *
 		return code;
 	}
 	selection_settle(selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
-	selection_learn_running(selection);
+	selection_learn_threads(selection, p);
 	r = add_events(&w, events, newest);
 	if (r >= 0)
 		r = run(&w);

@@ -3,7 +3,6 @@
 #include "client/perfctl/events/selection.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fnmatch.h>
 #include <string.h>
 #include <time.h>
@@ -318,21 +317,6 @@ bool selection_has_ids(const struct selection *s)
 int selection_learn(const struct selection *s, uint32_t pid, uint32_t tid)
 {
 	return s->owners && pid != UINT32_MAX ? keytable_set(s->owners, tid, pid) : 0;
-}
-
-void selection_learn_running(const struct selection *s)
-{
-	for (size_t i = 0; i < s->pids.n; i++) {
-		_cleanup_closedir_ DIR *dir = NULL;
-		char path[32];
-
-		snprintf(path, sizeof(path), "/proc/%u/task", s->pids.all[i]);
-		dir = opendir(path);
-		for (struct dirent *entry; dir && (entry = readdir(dir));)
-			if (isdigit((unsigned char)entry->d_name[0]))
-				selection_learn(s, s->pids.all[i],
-						(uint32_t)strtoul(entry->d_name, NULL, 10));
-	}
 }
 
 static bool has(const struct ids *ids, uint32_t id)

@@ -57,8 +57,8 @@ void selection_settle(struct selection *s, uint64_t realtime_offset, uint64_t ne
 /* Whether --pid or --tid was given. */
 bool selection_has_ids(const struct selection *s);
 
-/* Learns the threads of the processes that run now. */
-void selection_learn_running(const struct selection *s);
+/* Learns the threads that the selected processes have, and those that they had, as far as the daemon knows. */
+void selection_learn_threads(const struct selection *s, struct perfpersist *p);
 /* Learns the process of a record's thread. pid (uint32_t)-1: unknown; the kernel writes that for
  * tasks that are exiting. -ENOMEM. */
 int selection_learn(const struct selection *s, uint32_t pid, uint32_t tid);

@@ -128,7 +128,7 @@ static int open_sources(struct taking *t)
 {
 	int r = 0;
 
-	selection_learn_running(&t->selection);
+	selection_learn_threads(&t->selection, t->p);
 	if (!t->selection.event && !(t->selection.about && selection_has_ids(&t->selection)))
 		return 0;
 	t->sources = calloc(t->chosen.n, sizeof(*t->sources));
