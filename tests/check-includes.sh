@@ -67,7 +67,7 @@ $p/output      | | $own $p/perfctl.h
 $p/trace       | | $c/perfpersist.h proto/cursor.h proto/io.h proto/macro.h proto/perf-file.h proto/perf-record.h proto/regular.h proto/siphash.h | elfutils/.*|dwarf\.h|(libelf|gelf)\.h
 $p/decode      | $p/output $p/trace | $own | traceevent/.*|event-parse\.h|trace-seq\.h
 $p/print       | $p/output $p/decode $p/trace | $own $p/perfctl.h
-$p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h proto/call-graph.h proto/fired.h proto/journal.h proto/nearest.h proto/perfpersist.bpf.h proto/places.h proto/regular.h proto/specifier.h proto/symbol.h proto/user-program.h | (systemd|bpf)/.*
+$p/events      | $p/output $p/decode $p/print $p/trace | $own $p/perfctl.h proto/call-graph.h proto/fired.h proto/journal.h proto/nearest.h proto/perfpersist.bpf.h proto/places.h proto/regular.h proto/sideband.h proto/specifier.h proto/symbol.h proto/user-program.h | (systemd|bpf)/.*
 $p/pictures    | $p/output $p/decode $p/trace $p/events | $own proto/siphash.h page-hashes.h | event-parse\.h
 $p/replay      | $p/output $p/decode $p/print $p/trace $p/events $p/pictures | $own $p/perfctl.h syscall-numbers.h | event-parse\.h
 $p             | $p/completion $p/output $p/decode $p/print $p/trace $p/events $p/pictures $p/replay | $own proto/fired.h proto/nearest.h proto/regular.h proto/specifier.h proto/window.h

@@ -33,16 +33,20 @@ static void learn_record(const struct selection *s, const struct perf_event_head
 		selection_learn(s, ids[0], ids[2]);
 }
 
-static void learn_records(const struct selection *s, const struct pp_sideband_header *h, size_t size)
+static void learn_records(const struct selection *s, const struct pp_sideband_header *h,
+			  size_t size)
 {
 	const struct perf_event_header *r;
 
-	if (size < sizeof(*h) || h->magic != PP_SIDEBAND_MAGIC || h->version != PP_SIDEBAND_VERSION ||
-	    h->header_size < sizeof(*h) || h->header_size % 8 || h->size > size)
+	if (size < sizeof(*h) || h->magic != PP_SIDEBAND_MAGIC ||
+	    h->version != PP_SIDEBAND_VERSION || h->header_size < sizeof(*h) ||
+	    h->header_size % 8 || h->size > size)
 		return;
-	for (uint64_t at = h->header_size; at + sizeof(*r) + PP_SIDEBAND_ID_SIZE <= h->size; at += r->size) {
+	for (uint64_t at = h->header_size; at + sizeof(*r) + PP_SIDEBAND_ID_SIZE <= h->size;
+	     at += r->size) {
 		r = (const void *)((const uint8_t *)h + at);
-		if (r->size < sizeof(*r) + PP_SIDEBAND_ID_SIZE || r->size % 8 || r->size > h->size - at)
+		if (r->size < sizeof(*r) + PP_SIDEBAND_ID_SIZE || r->size % 8 ||
+		    r->size > h->size - at)
 			return;
 		learn_record(s, r);
 	}
@@ -55,7 +59,8 @@ static void learn_of_sideband(const struct selection *s, struct perfpersist *p)
 	struct stat st;
 	void *bytes;
 
-	if (perfpersist_sideband(p, s->since, s->until, NULL, &fd) < 0 || fd < 0 || fstat(fd, &st) < 0)
+	if (perfpersist_sideband(p, s->since, s->until, NULL, &fd) < 0 || fd < 0 ||
+	    fstat(fd, &st) < 0)
 		return;
 	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
