@@ -1052,6 +1052,7 @@ static uint64_t standing_clock(void)
 static void broker_begin(struct broker *b)
 {
 	memset(b, 0, sizeof(*b));
+	b->service.totals = -EBADF;
 	snprintf(b->dir, sizeof(b->dir), "/tmp/perfpersist-test-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(b->dir));
 	snprintf(b->registry, sizeof(b->registry), "%s/registry", b->dir);
@@ -1144,6 +1145,7 @@ static _unused_ void broker_start(struct broker *b)
 static _unused_ void broker_end(struct broker *b)
 {
 	peers_done(&b->peers);
+	b->service.totals = close_fd(b->service.totals);
 	if (b->service.auxtrace)
 		auxtrace_done(&b->auxtrace);
 	sideband_done(&b->sideband);

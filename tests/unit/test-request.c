@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Requests over real connections: the answers, who gets them, and what peers cannot do. */
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 #include "daemon/broker/handout/tree.h"
@@ -835,6 +836,38 @@ START_TEST(who_is_alone_leaves_turns_to_others)
 }
 END_TEST
 
+static int on_signal(sd_event_source *s, int fd _unused_, uint32_t revents _unused_, void *userdata)
+{
+	*(bool *)userdata = true;
+	return sd_event_source_set_enabled(s, SD_EVENT_OFF);
+}
+
+/* What the broker waits for itself goes before the requests that wait. */
+START_TEST(who_asks_does_not_hold_up_signals)
+{
+	_cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC);
+	struct pp_msg_empty empty = {};
+	sd_event_source *s = NULL;
+	bool came = false;
+
+	b.peers.request = count_and_handle;
+	ck_assert_int_ge(sd_event_add_io(b.loop, &s, fd, EPOLLIN, on_signal, &came), 0);
+	handled = 0;
+	client_send(&root, PP_OP_PING, &empty);
+	client_send(&member, PP_OP_PING, &empty);
+	client_send(&team, PP_OP_PING, &empty);
+	sd_event_run(b.loop, 0);
+	ck_assert_int_eq(eventfd_write(fd, 1), 0);
+	sd_event_run(b.loop, 0);
+	ck_assert(came);
+	ck_assert_uint_eq(handled, 1);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_receive(&member), 0);
+	ck_assert_int_eq(client_receive(&team), 0);
+	sd_event_source_unref(s);
+}
+END_TEST
+
 static struct peer_guest guest;
 static struct peer *host;
 static int gone, drained;
@@ -1223,6 +1256,7 @@ int main(void)
 	tcase_add_test(t, users_take_turns);
 	tcase_add_test(t, who_is_alone_has_its_turn_at_once);
 	tcase_add_test(t, who_is_alone_leaves_turns_to_others);
+	tcase_add_test(t, who_asks_does_not_hold_up_signals);
 	tcase_add_test(t, guests_go_with_their_peer);
 	tcase_add_test(t, backlogs);
 	tcase_add_test(t, users_in_debt);

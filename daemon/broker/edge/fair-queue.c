@@ -340,6 +340,8 @@ int fair_queue_new(sd_event *loop, const struct fair_queue_hooks *hooks, struct 
 		return -errno;
 	r = sd_event_add_io(loop, &t->io, t->fd, EPOLLIN, on_turn, t);
 	if (r >= 0)
+		r = sd_event_source_set_priority(t->io, FAIR_QUEUE_PRIORITY);
+	if (r >= 0)
 		r = timer_add(loop, &t->timer, on_timer, t);
 	if (r < 0)
 		return r;

@@ -11,6 +11,13 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+/*
+ * Of the event sources that others make ready as often as they like: connections, those that come, the queue,
+ * wakeups, copies that are closed. Signals, timers, the engine's answers and the other programs' go first, else they would wait for
+ * a request of each user. These do not make each other wait: sd-event takes sources of one priority in turn.
+ */
+#define FAIR_QUEUE_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 1)
+
 struct fair_queue;
 struct fair_queue_user;
 

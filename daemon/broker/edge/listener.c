@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/broker/edge/fair-queue.h"
 #include "daemon/broker/link/timer.h"
 #include "daemon/dispose.h"
 #include "daemon/log.h"
@@ -82,9 +83,10 @@ int listener_init(struct listener *l, struct peers *peers, int fd)
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return -errno;
 	r = sd_event_add_io(loop, &l->io, fd, EPOLLIN, on_io, l);
-	if (r < 0)
-		return r;
-	r = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_source_set_priority(l->io, FAIR_QUEUE_PRIORITY);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
 	if (r < 0)
 		return r;
 	r = timer_add(loop, &l->pause, on_pause_over, l);

@@ -415,6 +415,8 @@ int peer_new(struct peers *peers, int fd)
 	if (r < 0)
 		goto release;
 	r = sd_event_add_io(peers->loop, &p->io, fd, EPOLLIN, on_io, p);
+	if (r >= 0)
+		r = sd_event_source_set_priority(p->io, FAIR_QUEUE_PRIORITY);
 	if (r < 0)
 		goto leave;
 	p->peers = peers;
@@ -430,6 +432,7 @@ int peer_new(struct peers *peers, int fd)
 	TAKE_PTR(p);
 	return 0;
 leave:
+	sd_event_source_disable_unref(p->io);
 	fair_queue_leave(peers->queue, &p->turn);
 release:
 	quota_release(peers->quota, QUOTA_CONNECTIONS, p->credentials.uid, NULL, 1);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "daemon/broker/edge/fair-queue.h"
 #include "daemon/log.h"
 #include "proto/macro.h"
 
@@ -171,8 +172,12 @@ int memfd_refs_init(struct memfd_refs *h, sd_event *loop, struct quota *quota)
 	if (h->fd < 0)
 		return -errno;
 	r = sd_event_add_io(loop, &h->io, h->fd, EPOLLIN, on_io, h);
-	if (r < 0)
+	if (r >= 0)
+		r = sd_event_source_set_priority(h->io, FAIR_QUEUE_PRIORITY);
+	if (r < 0) {
+		h->io = sd_event_source_disable_unref(h->io);
 		h->fd = close_fd(h->fd);
+	}
 	return r;
 }
 

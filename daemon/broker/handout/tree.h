@@ -65,9 +65,9 @@ int tree_totals_read(int program, uint64_t origin, uint32_t set, struct tree_sta
 
 /*
  * The totals. 0; -EBADMSG (malformed stat file); another -errno of opening or reading. tree_count() asks the
- * program and keeps its descriptor in *totals, which the caller closes (negative at first). What that does not
- * know is an event that nobody has counted, or it was the program of a registry that is gone: then the file
- * is read, and the registry's present program kept.
+ * program and keeps its descriptor in *totals, which the caller closes (negative at first). If that
+ * does not know the event, the file is read, and the registry's present program kept: nobody has counted the event
+ * yet, or an older engine made it, or the program was that of a registry that is gone.
  */
 int tree_count(const char *registry, uint64_t origin, uint32_t set, int *totals,
 	       struct tree_stat *ret);

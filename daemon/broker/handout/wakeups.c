@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "daemon/broker/edge/fair-queue.h"
 #include "daemon/broker/handout/ringbuf.h"
 #include "daemon/broker/handout/signaller.h"
 #include "daemon/broker/handout/tree.h"
@@ -273,6 +274,7 @@ static int open_ring(struct wakeups *w)
 		ringbuf_unmap(&w->ring);
 		return r;
 	}
+	sd_event_source_set_priority(w->io, FAIR_QUEUE_PRIORITY);
 	sd_event_source_set_enabled(w->io, SD_EVENT_OFF);
 	w->fd = TAKE_FD(fd);
 	return 0;
