@@ -170,10 +170,21 @@ static bool is_called_ours(const struct check *c, const struct perfpersist_sampl
 	return false;
 }
 
+/* The last switch of a task: its state is EXIT_ZOMBIE until its parent, on another CPU, has waited for it, then EXIT_DEAD,
+ * and the parent may come between two programs. */
+static bool is_last_switch(const struct check *c, const struct perfpersist_sample *s)
+{
+	for (size_t i = 0; i < c->format.n; i++)
+		if (!strcmp(c->format.fields[i].name, "prev_state"))
+			return number_in(&c->format.fields[i], s->raw) & 0x30;
+	return false;
+}
+
 static bool is_judged(const struct check *c, const struct perfpersist_sample *s, pid_t worker,
 		      uint64_t from)
 {
-	return s->time >= from && (c->mine ? s->tid == (uint32_t)worker : is_called_ours(c, s));
+	return s->time >= from && !is_last_switch(c, s) &&
+	       (c->mine ? s->tid == (uint32_t)worker : is_called_ours(c, s));
 }
 
 static void collect(const struct check *c, struct name *n, pid_t worker, uint64_t from)
