@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Counts for lists: the broker runs a program of the instance (BPF_PROG_TYPE_SYSCALL, pinned) for
+ * Counts of events: the broker runs a program of the instance (BPF_PROG_TYPE_SYSCALL, pinned) for
  * each event. An event's file `stat` says the same and more, but opening, reading and closing it
  * takes seven times as long. The program knows the events whose `stat` was read before.
  */

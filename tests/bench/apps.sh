@@ -13,7 +13,7 @@
 # ports of its own, and nothing of it is left.
 #
 # A virtual machine's speed changes by 10 % from one moment to the next, and each run of a client has its own.
-# So servers are also measured while one run of the client goes on and recording begins and ends SLICES (400)
+# So servers are also measured while one run of the client goes on and recording is paused and resumed SLICES (400)
 # times. Each slice of 0.05 s is compared with the one of nothing just before it, and with the one just after it (not
 # with their mean: where slow slices are slower than fast ones are faster, two of a kind would differ); every second
 # slice of nothing is compared with its neighbours likewise, which shows how far the measure itself is wrong.

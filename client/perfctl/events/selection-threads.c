@@ -14,23 +14,17 @@
 #include "proto/macro.h"
 #include "proto/sideband.h"
 
-static bool is_selected(const struct selection *s, uint32_t pid)
-{
-	for (size_t i = 0; i < s->pids.n; i++)
-		if (s->pids.all[i] == pid)
-			return true;
-	return false;
-}
-
 /* COMM: pid, tid, …; FORK: pid, its parent, tid, … */
 static void learn_record(const struct selection *s, const struct perf_event_header *r)
 {
 	const uint32_t *ids = (const uint32_t *)(r + 1);
+	uint32_t tid;
 
-	if (r->type == PERF_RECORD_COMM && is_selected(s, ids[0]))
-		selection_learn(s, ids[0], ids[1]);
-	else if (r->type == PERF_RECORD_FORK && is_selected(s, ids[0]))
-		selection_learn(s, ids[0], ids[2]);
+	if (r->type != PERF_RECORD_COMM && r->type != PERF_RECORD_FORK)
+		return;
+	tid = ids[r->type == PERF_RECORD_COMM ? 1 : 2];
+	if (selection_wants_whose(s, ids[0], tid))
+		selection_learn(s, ids[0], tid);
 }
 
 static void learn_records(const struct selection *s, const struct pp_sideband_header *h,

@@ -29,7 +29,7 @@ struct fair_queue_member {
 };
 
 struct fair_queue_hooks {
-	/* The member's turn. May call fair_queue_leave. */
+	/* The member's turn. It does not leave the queue in it: who called fair_queue_ready() goes on with it. */
 	void (*take)(struct fair_queue_member *turn);
 	/* A user is no longer in debt, or no longer silenced. */
 	void (*relieved)(void *userdata);

@@ -55,7 +55,7 @@ struct tree_stat {
 	enum pp_missed missed_unknown;
 };
 
-/* A descriptor for the caller: the program that counts many events (daemon/totals.h). -ENOENT:
+/* A descriptor for the caller: the program that counts events (daemon/totals.h). -ENOENT:
  * there is no event yet; -errno. */
 int tree_totals_open(const char *registry);
 

@@ -270,11 +270,13 @@ static int open_ring(struct wakeups *w)
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(w->loop, &w->io, fd, EPOLLIN, on_io, w);
+	if (r >= 0)
+		r = sd_event_source_set_priority(w->io, FAIR_QUEUE_PRIORITY);
 	if (r < 0) {
+		w->io = sd_event_source_disable_unref(w->io);
 		ringbuf_unmap(&w->ring);
 		return r;
 	}
-	sd_event_source_set_priority(w->io, FAIR_QUEUE_PRIORITY);
 	sd_event_source_set_enabled(w->io, SD_EVENT_OFF);
 	w->fd = TAKE_FD(fd);
 	return 0;
