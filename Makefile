@@ -141,6 +141,7 @@ bench-sideband: programs ## sideband under as many short programs as the machine
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-sideband
 	@tests/bench/sideband.sh $(BUILD)
 bench-apps: programs ## what the preset flight costs redis, nginx, PostgreSQL and others
+	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-between
 	@tests/bench/apps.sh $(BUILD)
 bench-presets: programs ## what each preset costs, and how far back it reaches
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench-presets
@@ -303,11 +304,14 @@ $(BUILD)/tests/%: tests/vm/%.c Makefile
 	$(call say,TEST)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $<
 
+# It makes programs, as the engine does.
+$(BUILD)/tests/bench-between: BENCH_LIBRARIES = $(BUILD)/libunit.a
+$(BUILD)/tests/bench-between: $(BUILD)/libunit.a
 $(BUILD)/tests/%: tests/bench/%.c $(BUILD)/libperfpersist.a Makefile
 	@mkdir -p $(@D)
 	$(call say,TEST)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call pkg-cflags,libbpf) -MMD -MP -MF $@.d $(ALL_LDFLAGS) \
-		-o $@ $< $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
+		-o $@ $< $(BENCH_LIBRARIES) $(BUILD)/libperfpersist.a $(call pkg-libs,libbpf) -lpthread
 
 # What fuzzers test is compiled by clang, so that it is instrumented, too.
 FUZZ_SRCS := $(wildcard proto/*.c daemon/*.c daemon/broker/syntax/*.c client/perfctl/decode/*.c \

@@ -17,12 +17,14 @@
 # times. Each slice of 0.05 s is compared with the one of nothing just before it, and with the one just after it (not
 # with their mean: where slow slices are slower than fast ones are faster, two of a kind would differ); every second
 # slice of nothing is compared with its neighbours likewise, which shows how far the measure itself is wrong.
+#
+# Last comes what either recorder takes by count: the time that the kernel is in it at each tracepoint.
 
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${1:-build}
 ROUNDS=${ROUNDS:-11} SECONDS_EACH=${SECONDS_EACH:-1} SLICES=${SLICES:-400}
-[ -x "$BUILD/perfctl" ] || { echo "bench-apps: $BUILD/perfctl is not built; type: make bench-apps" >&2; exit 1; }
+[ -x "$BUILD/tests/bench-between" ] || { echo "bench-apps: $BUILD/tests/bench-between is not built; type: make bench-apps" >&2; exit 1; }
 if [ "$(id -u)" -ne 0 ]; then
 	command -v sudo >/dev/null || { echo "bench-apps: needs root, and there is no sudo here" >&2; exit 1; }
 	exec sudo ROUNDS="$ROUNDS" SECONDS_EACH="$SECONDS_EACH" SLICES="$SLICES" APPS="${APPS-}" bash "$0" "$BUILD"
@@ -58,9 +60,7 @@ GROUP=
 if [ -n "$hierarchy" ] && mkdir "$hierarchy/$PP_TEST_INSTANCE" 2>/dev/null; then
 	GROUP=$hierarchy/$PP_TEST_INSTANCE
 fi
-STATS=$(sysctl -n kernel.bpf_stats_enabled)
 at_end() {
-	sysctl -q kernel.bpf_stats_enabled="$STATS"
 	[ -z "$GROUP" ] || wait_until 20 rmdir "$GROUP"
 }
 # inside CMD…: in a shell of its own, with all that it starts.
@@ -325,38 +325,96 @@ slices() {
 		}' "$SCRATCH/slices"
 }
 
-# ── what the recorder itself takes ──
+# ── what each recorder takes ──
 
-# Nanoseconds so far of all BPF programs but those in FILE, and of the daemons.
-recorder_time() {
+# The tracepoints of the preset that have no glob and that this kernel has.
+tracepoints=()
+for event in $(sed -n 's/^Event=//p' $FLIGHT | tr ',' ' '); do
+	case $event in
+	*[*?]*) ;;
+	*:*) ! "$BUILD/perfctl" events "$event" >/dev/null 2>&1 || tracepoints+=("${event#*:}") ;;
+	esac
+done
+
+# CPU time so far of the recorder's own processes, in ns.
+own_time() {
 	local pid
-	{
-		bpftool prog show --json | jq -r '.[] | "\(.id) \(.run_time_ns // 0)"' | awk 'NR == FNR { old[$1]; next } !($1 in old) { print $2 }' "$1" -
-		for pid in $(instance_pids); do
-			cut -d ' ' -f 1 /proc/"$pid"/task/*/schedstat 2>/dev/null
-		done
-	} | awk '{ s += $1 } END { printf "%.0f\n", s }'
+	for pid in $(case $1 in flight) instance_pids ;; perf) echo "$perf_pid" ;; esac); do
+		cut -d ' ' -f 1 /proc/"$pid"/task/*/schedstat 2>/dev/null
+	done | awk '{ s += $1 } END { printf "%.0f\n", s }'
 }
 
-# account APP: the kernel counts what each program takes (kernel.bpf_stats_enabled); that itself costs something,
-# so these runs are apart. What is not counted: the call of the program, some 50 ns for each record.
-account() {
-	local own used n=0 i
-	command -v bpftool >/dev/null || { echo "$1: no bpftool, so the recorder's own time is not told"; return; }
-	bpftool prog show --json | jq -r '.[].id' >"$SCRATCH/others"
-	begin_flight
-	sysctl -q kernel.bpf_stats_enabled=1
-	own=$(recorder_time "$SCRATCH/others") used=$(cpu_time)
-	for ((i = 0; i < 5; i++)); do
-		n=$((n + $(inside "run_$1" | cut -d ' ' -f 3)))
+# between APP HOW: one run, with the time in the kernel between two programs at each tracepoint, one attached before
+# the recorder and one after it. So it is measured where it is spent, with the caches as APP leaves them.
+between() {
+	local line marks used own n
+	coproc MARKS { exec "$BUILD/tests/bench-between" "${tracepoints[@]}"; }
+	marks=$MARKS_PID
+	read -r -u "${MARKS[0]}" line || fail "bench-between does not begin"
+	"begin_$2"
+	echo >&"${MARKS[1]}"
+	read -r -u "${MARKS[0]}" line || fail "bench-between does not attach its second programs"
+	own=$(own_time "$2") used=$(cpu_time)
+	n=$(inside "run_$1" | cut -d ' ' -f 3)
+	used=$(($(cpu_time) - used)) own=$(($(own_time "$2") - own))
+	echo >&"${MARKS[1]}"
+	echo "$2 $n $used - 1 $own"
+	while read -r -u "${MARKS[0]}" line; do
+		echo "$2 $n $used $line"
 	done
-	used=$(($(cpu_time) - used)) own=$(($(recorder_time "$SCRATCH/others") - own))
-	sysctl -q kernel.bpf_stats_enabled="$STATS"
-	end_flight
-	awk -v app="$1" -v own="$own" -v used="$used" -v n="$n" 'BEGIN {
-		printf "%-10s flight: its programs and daemons take %.2f us of an operation", app, own / n / 1000
-		printf used ? ", %.2f %% of its CPU time\n" : "\n", own / (used * 10 + !used)
-	}'
+	wait "$marks"
+	"end_$2"
+}
+
+# account APP: what each recorder takes of an operation, less what a run without any has between the programs. Of the
+# samples, 99 a second from both, nothing is counted.
+account() {
+	local order=(off flight perf) round i
+	for ((round = 0; round < ROUNDS; round++)); do
+		for ((i = 0; i < 3; i++)); do
+			between "$1" "${order[(i + round) % 3]}" | sed "s/^/$round /"
+		done
+	done >"$SCRATCH/between"
+	awk -v app="$1" '
+		function at(n, share,   i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j - 1] > v[j]; j--) {
+					t = v[j]; v[j] = v[j - 1]; v[j - 1] = t
+				}
+			return v[int(1 + (n - 1) * share + 0.5)]
+		}
+		{
+			round = $1; how = $2; done[round, how] = $3; used[round, how] = $4
+			times[round, how, $5] = $6; ns[round, how, $5] = $7
+			all_times[how, $5] += $6; all_ns[how, $5] += $7; all_done[how] += how == was && round == last ? 0 : $3
+			was = how; last = round; what[$5]; n = round + 1
+		}
+		function bare(t) { return t != "-" && all_times["off", t] ? all_ns["off", t] / all_times["off", t] : 0 }
+		END {
+			split("flight perf", hows, " ")
+			for (h = 1; h <= 2; h++) {
+				how = hows[h]
+				for (r = 0; r < n; r++) {
+					taken[r, how] = 0
+					for (t in what)
+						taken[r, how] += ns[r, how, t] - times[r, how, t] * bare(t)
+					taken[r, how] /= done[r, how]
+					v[r + 1] = taken[r, how] / 1000
+				}
+				printf "%-10s %-7s takes %.2f us of an operation (%.2f to %.2f)", app, how, at(n, 0.5), at(n, 0.25), at(n, 0.75)
+				for (r = 0; r < n; r++)
+					v[r + 1] = used[r, how] ? taken[r, how] * done[r, how] / used[r, how] / 10 : 0
+				if (v[1])
+					printf ", %.2f %% of its CPU time", at(n, 0.5)
+				for (t in what)
+					if (t != "-" && all_times[how, t] >= all_done[how] / 100)
+						printf "; %s %.2f times %.0f ns", t, all_times[how, t] / all_done[how], all_ns[how, t] / all_times[how, t] - bare(t)
+				print ""
+			}
+			for (r = 0; r < n; r++)
+				v[r + 1] = taken[r, "flight"] / taken[r, "perf"]
+			printf "%-10s flight takes %.2f of what perf takes (%.2f to %.2f)\n", app, at(n, 0.5), at(n, 0.25), at(n, 0.75)
+		}' "$SCRATCH/between"
 }
 
 # ── rounds ──
