@@ -15,7 +15,7 @@ perfctl create t/sched -e sched:sched_switch,sched:sched_waking,sched:sched_wake
 # Others wait for each other, too, and then it is right that no wait stands out: here only these do.
 export SCENE=$$
 perfctl create lock/sched -e sched:sched_switch --filter "prev_comm ~ \"$SCENE-*\" || next_comm ~ \"$SCENE-*\"" \
-	-e sched:sched_waking --filter "comm ~ \"$SCENE-*\"" >/dev/null
+	-e sched:sched_waking --filter "comm ~ \"$SCENE-*\"" -m 8M >/dev/null
 perfctl create t/cpu -e cpu-clock -F 499 -g -m 4M >/dev/null
 perfctl create t/life -e sched:sched_process_exit,signal:signal_generate -m 1M >/dev/null
 perfctl create t/small -e sched:sched_wakeup -m 4K >/dev/null

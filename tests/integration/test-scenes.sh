@@ -24,6 +24,7 @@ incident() {
 }
 
 # now NAME: sets that. Without a process of its own, which would be what is new in a quiet time.
+from='' until=''
 now() {
 	read -r "$1" _ </proc/uptime
 }

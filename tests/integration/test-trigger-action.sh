@@ -353,6 +353,7 @@ last=8
 if full; then
 	wait_until 20 is_told_until 8 || fail "the rest was not told: $(told_until)"
 	burst 2
+	sleep 0.02 # what the hold-off demands
 	expect_ok perfctl trigger fire n/tell
 	last=11
 else
