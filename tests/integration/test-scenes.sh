@@ -23,8 +23,13 @@ incident() {
 	echo "$line"
 }
 
-# now NAME: sets that. Without a process of its own, which would be what is new in a quiet time.
+# now NAME: sets that; doze SECONDS. Both without a process of their own, which would be what is new in a quiet time.
 from='' until=''
+mkfifo silence
+exec {silence}<>silence
+doze() {
+	read -r -t "$1" -u "$silence" || true
+}
 now() {
 	read -r "$1" _ </proc/uptime
 }
@@ -32,7 +37,7 @@ now() {
 # The time before is as long for each scene, and nobody works in it.
 BEFORE=$(length 20 40)
 rest() {
-	sleep "$BEFORE"
+	doze "$BEFORE"
 	now from
 }
 
@@ -55,7 +60,7 @@ played() {
 }
 
 rest
-sleep 5
+doze 5
 against '^nothing unusual'
 
 ms='[0-9.]+ m?s'
@@ -73,9 +78,9 @@ incident "$from" "bash\\[$$\\] began (19|20)[0-9][0-9] processes in $ms, as true
 
 rest
 "$BIN/scene" crash 1 >said
-sleep 2 # a moment of some milliseconds is compared with hardly more
+doze 2 # a moment of some milliseconds is compared with hardly more
 against 'sc-crasher.*SIGSEGV'
-sleep 30
+doze 30
 incident "$from" "sc-crasher\\[[0-9]+\\] died of SIGSEGV .*, (29|3[0-9]) s before the end"
 
 if [ "$(findmnt -T . -no FSTYPE)" = tmpfs ]; then
