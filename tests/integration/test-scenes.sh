@@ -59,9 +59,27 @@ played() {
 	incident "$from" "$2"
 }
 
+# A thread of the machine's own that worked in the quiet moment and never before is rightly named: then the moment was
+# not quiet.
+switches_to() {
+	perfctl script flight/ --event sched:sched_switch --since "$2" --until "$3" 2>/dev/null | grep -cF " next_comm=$1 next_pid="
+}
+disturbed() {
+	local line name
+	while IFS= read -r line; do
+		[[ $line =~ 'never in '[0-9]+' slices  '([^\(]*)': on a CPU'$ ]] || return 1
+		name=${BASH_REMATCH[1]}
+		[[ $name != @(bash|perf*) ]] || return 1
+		[ "$(switches_to "$name" "$(awk -v s="$from" -v b="$BEFORE" 'BEGIN { print s - b + 1 }' )" "$from")" -eq 0 ] || return 1
+		[ "$(switches_to "$name" "$from" "$until")" -gt 0 ] || return 1
+		echo "SKIP: a quiet moment: $name, which is not of this test, began to work in it"
+	done < <(tail -n +2 changes | grep -vE '^ *NOW  | lacks ')
+}
 rest
 doze 5
-against '^nothing unusual'
+now until
+perfctl report flight/ --since "$from" --until "$until" --against "${BEFORE}s" >changes 2>/dev/null
+grep -q '^nothing unusual' changes || disturbed || fail "of a quiet moment it says: $(<changes)"
 
 ms='[0-9.]+ m?s'
 played hog "sc-hog\\[.* kept sc-loop.*: up to (2[5-9]|3[0-9]) ms, " sc-hog
