@@ -388,13 +388,23 @@ static void restart(void)
 
 static void stall(void)
 {
+	uint64_t longest = 0;
+
 	call_me("sc-server");
 	/* Once at least, however seldom it gets the CPU. */
 	for (uint64_t i = 1; now() < until || i <= 300; i++) {
+		uint64_t begun;
+
 		sleep_ms(1);
-		if (i % 300 == 0)
-			keys_command();
+		if (i % 300)
+			continue;
+		begun = now();
+		keys_command();
+		if (now() - begun > longest)
+			longest = now() - begun;
 	}
+	printf("longest=%llu\n", (unsigned long long)(longest / MS));
+	fflush(stdout);
 }
 
 static void fork_stall(void)
