@@ -332,7 +332,7 @@ tracepoints=()
 for event in $(sed -n 's/^Event=//p' $FLIGHT | tr ',' ' '); do
 	case $event in
 	*[*?]*) ;;
-	*:*) ! "$BUILD/perfctl" events "$event" >/dev/null 2>&1 || tracepoints+=("${event#*:}") ;;
+	*:*) if "$BUILD/perfctl" events "$event" >/dev/null 2>&1; then tracepoints+=("${event#*:}"); fi ;;
 	esac
 done
 
@@ -344,7 +344,7 @@ own_time() {
 	done | awk '{ s += $1 } END { printf "%.0f\n", s }'
 }
 
-# between APP HOW: one run, with the time in the kernel between two programs at each tracepoint, one attached before
+# between APP HOW ROUND: one run, with the time in the kernel between two programs at each tracepoint, one attached before
 # the recorder and one after it. So it is measured where it is spent, with the caches as APP leaves them.
 between() {
 	local line marks used own n
@@ -358,9 +358,9 @@ between() {
 	n=$(inside "run_$1" | cut -d ' ' -f 3)
 	used=$(($(cpu_time) - used)) own=$(($(own_time "$2") - own))
 	echo >&"${MARKS[1]}"
-	echo "$2 $n $used - 1 $own"
+	echo "$3 $2 $n $used - 1 $own"
 	while read -r -u "${MARKS[0]}" line; do
-		echo "$2 $n $used $line"
+		echo "$3 $2 $n $used $line"
 	done
 	wait "$marks"
 	"end_$2"
@@ -372,7 +372,7 @@ account() {
 	local order=(off flight perf) round i
 	for ((round = 0; round < ROUNDS; round++)); do
 		for ((i = 0; i < 3; i++)); do
-			between "$1" "${order[(i + round) % 3]}" | sed "s/^/$round /"
+			between "$1" "${order[(i + round) % 3]}" $round
 		done
 	done >"$SCRATCH/between"
 	awk -v app="$1" '

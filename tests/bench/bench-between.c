@@ -4,8 +4,9 @@
  *
  *   bench-between TRACEPOINT…        (without its system, as sched_switch)
  *
- * A tracepoint calls its functions in the order in which they were attached (tracepoint_add_func(), since 4.1, among
- * those of one priority; perf's and those of BPF have the same). So this attaches a program to each, prints "first",
+ * A tracepoint calls functions of one priority in the order in which they were attached (func_add() in the kernel's
+ * kernel/tracepoint.c; perf's and those of BPF have the same one). Where that is not so, both recorders take as long as
+ * nothing does. So this attaches a program to each, prints "first",
  * and waits for a line on stdin, while the recorder begins; attaches a second one, prints "second", and waits for
  * another line, while the load runs. The time between the two programs is then that of the recorder, with the
  * caches as the load leaves them, and some ns more, which a run without any recorder tells.

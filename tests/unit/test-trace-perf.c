@@ -13,7 +13,8 @@
 #include "proto/macro.h"
 #include "tests/unit/needs.h"
 
-#define FINISHED_INIT 82 /* PERF_RECORD_FINISHED_INIT: perf's own, since 5.18; nothing is in it */
+#define FINISHED_INIT \
+	82 /* PERF_RECORD_FINISHED_INIT: perf's own, of 6.1 and later; nothing is in it */
 #define TRACING_DATA \
 	66 /* PERF_RECORD_HEADER_TRACING_DATA, of a pipe: followed by as many bytes as it says */
 #define DATA_SECTION 40 /* where its offset and size are, in a file */
@@ -95,7 +96,8 @@ static bool forget_programs(int i)
 	uint32_t more;
 	uint64_t section[2] = { 16, UINT64_MAX - 16 }; /* of a pipe: all after its header */
 
-	if (fd < 0 || (!files[i].pipe && pread(fd, section, sizeof(section), DATA_SECTION) < 0))
+	if (fd < 0 || (!files[i].pipe &&
+		       pread(fd, section, sizeof(section), DATA_SECTION) != sizeof(section)))
 		return false;
 	for (uint64_t at = section[0];
 	     at < section[0] + section[1] &&
@@ -109,7 +111,7 @@ static bool forget_programs(int i)
 		if (header.type != PERF_RECORD_KSYMBOL && header.type != PERF_RECORD_BPF_EVENT)
 			continue;
 		header.type = FINISHED_INIT;
-		if (pwrite(fd, &header, sizeof(header), (off_t)at) < 0)
+		if (pwrite(fd, &header, sizeof(header), (off_t)at) != sizeof(header))
 			return false;
 	}
 	return true;
