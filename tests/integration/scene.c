@@ -25,8 +25,9 @@
  *   stop         sc-stopper stops sc-loop, which wants to run each millisecond, for 200 ms, each 400 ms
  *   restart      sc-super begins sc-service anew each 40 ms, as that ends at once
  *
- * It prints NAME=PID of each thread that the scene is about. SCENE in the environment stands for "sc", at most
- * 7 bytes: other tests play scenes, too.
+ * It prints NAME=PID of each thread that the scene is about, and at the end of some longest=MILLISECONDS, which
+ * the longest of what goes wrong has taken: a hog's turn, the holding of a mutex, a search, an answer. SCENE in the
+ * environment stands for "sc", at most 7 bytes: other tests play scenes, too.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -107,6 +108,22 @@ static void fail(const char *what)
 	exit(1);
 }
 
+static uint64_t longest;
+
+static void took(uint64_t begun)
+{
+	uint64_t time = now() - begun;
+
+	if (time > longest)
+		longest = time;
+}
+
+static void tell_longest(void)
+{
+	printf("longest=%llu\n", (unsigned long long)(longest / MS));
+	fflush(stdout);
+}
+
 /* ── a CPU ── */
 
 static void on_first_cpu(void)
@@ -132,6 +149,7 @@ static void be_urgent(int priority)
 /* sc-hog, which computes and sleeps so long, is on our CPU. */
 static pid_t begin_hog(uint64_t computes, uint64_t sleeps)
 {
+	uint64_t begun;
 	pid_t child;
 
 	on_first_cpu();
@@ -139,8 +157,12 @@ static pid_t begin_hog(uint64_t computes, uint64_t sleeps)
 	if (child == 0) {
 		call_me("sc-hog");
 		be_urgent(10);
-		for (; now() < until; sleep_ms(sleeps))
+		for (; now() < until; sleep_ms(sleeps)) {
+			begun = now();
 			spin(computes);
+			took(begun);
+		}
+		tell_longest();
 		exit(0);
 	}
 	return child;
@@ -176,14 +198,18 @@ static bool holder_sleeps;
 
 static void *hold(void *unused)
 {
+	uint64_t begun;
+
 	call_me("sc-holder");
 	for (; now() < until; sleep_ms(150)) {
 		pthread_mutex_lock(&mutex);
+		begun = now();
 		if (holder_sleeps)
 			sleep_ms(50);
 		else
 			spin(50);
 		pthread_mutex_unlock(&mutex);
+		took(begun);
 	}
 	return unused;
 }
@@ -202,6 +228,7 @@ static void contend(bool sleeps)
 		pthread_mutex_unlock(&mutex);
 	}
 	pthread_join(holder, NULL);
+	tell_longest();
 }
 
 static void *wait_in_line(void *name)
@@ -388,8 +415,6 @@ static void restart(void)
 
 static void stall(void)
 {
-	uint64_t longest = 0;
-
 	call_me("sc-server");
 	/* Once at least, however seldom it gets the CPU. */
 	for (uint64_t i = 1; now() < until || i <= 300; i++) {
@@ -400,11 +425,9 @@ static void stall(void)
 			continue;
 		begun = now();
 		keys_command();
-		if (now() - begun > longest)
-			longest = now() - begun;
+		took(begun);
 	}
-	printf("longest=%llu\n", (unsigned long long)(longest / MS));
-	fflush(stdout);
+	tell_longest();
 }
 
 static void fork_stall(void)
@@ -474,6 +497,7 @@ static void chain(void)
 {
 	int middle[2], backend[2];
 	pid_t children[2];
+	uint64_t begun;
 	char c = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, middle) < 0 ||
@@ -482,9 +506,13 @@ static void chain(void)
 	children[0] = begin_server("sc-backend", backend[1], -1);
 	children[1] = begin_server("sc-middle", middle[1], backend[0]);
 	call_me("sc-front");
-	for (; now() < until; sleep_ms(4))
+	for (; now() < until; sleep_ms(4)) {
+		begun = now();
 		if (write(middle[0], &c, 1) != 1 || read(middle[0], &c, 1) != 1)
 			fail("sc-middle");
+		took(begun);
+	}
+	tell_longest();
 	for (int i = 0; i < 2; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);

@@ -56,14 +56,15 @@ against() {
 	echo "        compared: ${line%%$'\n'*}"
 }
 
-# played SCENE REGEX NAME; LONGEST in it: from the 150 ms that the scene computes to what it saw on the clock, and 5 more.
+# played SCENE LEAST REGEX NAME; LONGEST in it: from LEAST, in ms, to what the scene itself saw on the clock, and 5 more:
+# where somebody else has the CPU, also a hypervisor, it takes longer.
 played() {
 	local longest
 	rest
 	"$BIN/scene" "$1" 4000 >said
 	longest=$(sed -n 's/^longest=//p' said)
-	against "$3"
-	incident "$from" "${2/LONGEST/($(seq -s '|' 150 $((longest + 5))))}"
+	against "$4"
+	incident "$from" "${3/LONGEST/($(seq -s '|' "$2" $((longest + 5))))}"
 }
 
 # A thread of the machine's own that worked in the quiet moment and never before is rightly named: then the moment was
@@ -89,12 +90,12 @@ compare
 grep -q '^nothing unusual' changes || disturbed || fail "of a quiet moment it says: $(<changes)"
 
 ms='[0-9.]+ m?s'
-played hog "sc-hog\\[.* kept sc-loop.*: up to (2[5-9]|3[0-9]) ms, " sc-hog
-played mutex-spin "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
-played mutex-sleep "sc-holder\\[.* let sc-waiter.* for up to (4[5-9]|5[0-9]) ms, " sc-holder
-played chain "sc-backend\\[.* let sc-(front|middle).* for up to (5[5-9]|6[0-9]|7[0-5]) ms, " sc-backend
-played stall "sc-server\\[.* ran without a sleep for up to LONGEST ms, .*keys_command" sc-server
-played fork-stall "sc-server\\[.* ran without a sleep for up to $ms, " sc-server
+played hog 25 'sc-hog\[.* kept sc-loop.*: up to LONGEST ms, ' sc-hog
+played mutex-spin 45 'sc-holder\[.* let sc-waiter.* for up to LONGEST ms, ' sc-holder
+played mutex-sleep 45 'sc-holder\[.* let sc-waiter.* for up to LONGEST ms, ' sc-holder
+played chain 55 'sc-backend\[.* let sc-(front|middle).* for up to LONGEST ms, ' sc-backend
+played stall 150 'sc-server\[.* ran without a sleep for up to LONGEST ms, .*keys_command' sc-server
+played fork-stall 0 "sc-server\\[.* ran without a sleep for up to $ms, " sc-server
 
 rest
 for _ in {1..2000}; do "$(type -P true)"; done
