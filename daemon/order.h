@@ -288,6 +288,14 @@ enum pp_order_type {
 	PP_ORDER_AUX = 20,
 };
 
+/* Orders that change an event in place. DONE has the event; FAILED has it as it is now, since a part of the order may be
+ * done, or id 0 if that cannot be read. */
+static inline bool pp_order_is_in_place(uint32_t type)
+{
+	return type == PP_ORDER_CHANGE || type == PP_ORDER_PAUSE || type == PP_ORDER_CPUS ||
+	       type == PP_ORDER_ARM || type == PP_ORDER_DISARM || type == PP_ORDER_TURN;
+}
+
 #define PP_ATTACH_MORE (1U << 31)
 
 /* The event goes on as its creator's: its rings are not marked as deleted. -EBUSY: it has other names. */

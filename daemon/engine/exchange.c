@@ -112,6 +112,17 @@ static int enumerate(struct exchange *x)
 
 /* ── one order ──────────────────────────────────────────────────────────────────────────── */
 
+static int read_event(struct exchange *x)
+{
+	char path[PINS_PATH_SIZE];
+	int r = names_read(x->order.id, &x->answer.event);
+
+	if (r < 0)
+		return r;
+	pins_event(x->answer.event.origin, path);
+	return add_stopped_by(x, path);
+}
+
 /*
  * What has become of an event that is changed in place. If that cannot be read, the order is done
  * all the same, so no answer is right: the connection ends, and the broker's next enumeration
@@ -119,29 +130,22 @@ static int enumerate(struct exchange *x)
  */
 static int read_back(struct exchange *x)
 {
-	char path[PINS_PATH_SIZE];
-	int r;
+	int r = pp_order_is_in_place(x->order.type) ? read_event(x) : 0;
 
-	switch (x->order.type) {
-	case PP_ORDER_CHANGE:
-	case PP_ORDER_PAUSE:
-	case PP_ORDER_CPUS:
-	case PP_ORDER_ARM:
-	case PP_ORDER_DISARM:
-	case PP_ORDER_TURN:
-		r = names_read(x->order.id, &x->answer.event);
-		if (r >= 0) {
-			pins_event(x->answer.event.origin, path);
-			r = add_stopped_by(x, path);
-		}
-		if (r < 0)
-			log_error("Cannot read the changed event with id %llu: %s; the broker's "
-				  "connection is closed.",
-				  (unsigned long long)x->order.id, strerror(-r));
-		return r;
-	default:
-		return 0;
-	}
+	if (r < 0)
+		log_error("Cannot read the changed event with id %llu: %s; the broker's "
+			  "connection is closed.",
+			  (unsigned long long)x->order.id, strerror(-r));
+	return r;
+}
+
+/* An order that fails may have done a part: the event is not armed any more, for example. */
+static void read_what_is_left(struct exchange *x)
+{
+	if (!pp_order_is_in_place(x->order.type) || read_event(x) >= 0)
+		return;
+	x->answer.event = (struct pp_event){};
+	x->answer.by = (struct pp_fired){};
 }
 
 static int answer(struct exchange *x)
@@ -158,6 +162,7 @@ static int answer(struct exchange *x)
 	answer_begin(x, x->order.serial, PP_ANSWER_FAILED);
 	x->answer.error = -r;
 	memcpy(x->answer.sentence, f.sentence, sizeof(x->answer.sentence));
+	read_what_is_left(x);
 	return 0;
 }
 

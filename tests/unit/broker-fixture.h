@@ -33,6 +33,7 @@ enum fake_mood {
 	FAKE_DIES_AFTER,  /* … and before it answers */
 	FAKE_DIES_PAUSED, /* … and the next one cannot start the events again */
 	FAKE_FAILS,
+	FAKE_FAILS_LATE, /* having carried out most of the order */
 	FAKE_LIES_SIZE,
 	FAKE_LIES_SERIAL,
 	FAKE_LIES_ABI,
@@ -338,11 +339,12 @@ static void fake_list(struct fake_engine *f)
 	sd_event_source_set_io_events(f->io, f->listing && !f->reticent ? EPOLLOUT : EPOLLIN);
 }
 
-static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const char *sentence)
+static void fake_fail(struct fake_engine *f, uint64_t serial, int error, const char *sentence,
+		      const struct pp_event *event)
 {
 	fake_answer.error = error;
 	snprintf(fake_answer.sentence, sizeof(fake_answer.sentence), "%s", sentence);
-	fake_send(f, PP_ANSWER_FAILED, serial, NULL, NULL);
+	fake_send(f, PP_ANSWER_FAILED, serial, event, NULL);
 	fake_answer.error = 0;
 	fake_answer.sentence[0] = '\0';
 }
@@ -719,7 +721,7 @@ static void fake_aux(struct fake_engine *f, const struct pp_order *o)
 	f->aux++;
 	ck_assert(!e || o->what == e->n_sources);
 	if (!e) {
-		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.", NULL);
 		return;
 	}
 	fake_answer = (struct pp_answer){
@@ -797,7 +799,7 @@ static void fake_attach(struct fake_engine *f, const struct pp_order *o)
 	struct fake_adoption *a = fake_adoption(f, o->id);
 
 	if (!a) {
-		fake_fail(f, o->serial, ENOENT, "The fake has no such adoption.");
+		fake_fail(f, o->serial, ENOENT, "The fake has no such adoption.", NULL);
 		return;
 	}
 	a->links += o->what & ~PP_ATTACH_MORE;
@@ -818,7 +820,7 @@ static void fake_hand_out(struct fake_engine *f, const struct pp_order *o)
 	if (e)
 		fake_send_fds(f, o, e, MIN(f->parts - o->what, (uint32_t)PP_FDS_MAX), f->parts);
 	else
-		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.", NULL);
 }
 
 /* Whether it was one of these. */
@@ -835,7 +837,7 @@ static bool fake_act_on_adoption(struct fake_engine *f, const struct pp_order *o
 	else if (o->type == PP_ORDER_DESCRIBE && fake_find(f, o->id))
 		fake_send_fds(f, o, fake_find(f, o->id), 1, 0);
 	else if (o->type == PP_ORDER_DESCRIBE)
-		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.", NULL);
 	else if (o->type == PP_ORDER_DELETE && a) {
 		f->given_up++;
 		fake_forget(f, a);
@@ -862,7 +864,7 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 		return;
 	if (fake_feels(f, FAKE_FAILS)) {
 		f->moods--;
-		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed.");
+		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed.", NULL);
 	} else if (o->type == PP_ORDER_SIDEBAND) {
 		fake_sideband(f, o);
 	} else if (o->type == PP_ORDER_AUX) {
@@ -870,7 +872,10 @@ static void fake_carry_out(struct fake_engine *f, const struct pp_order *o)
 	} else if (fake_act_on_adoption(f, o)) {
 		return;
 	} else if (!fake_act(f, o, &event, &orphans, &tape)) {
-		fake_fail(f, o->serial, ENOENT, "The fake has no such event.");
+		fake_fail(f, o->serial, ENOENT, "The fake has no such event.", NULL);
+	} else if (fake_feels(f, FAKE_FAILS_LATE)) {
+		f->moods--;
+		fake_fail(f, o->serial, f->error ?: E2BIG, "The fake failed late.", &event);
 	} else if (fake_dies(f, FAKE_DIES_PAUSED)) {
 		for (size_t i = 0; i < f->n; i++)
 			f->events[i].paused = 1;

@@ -987,6 +987,25 @@ END_TEST
 
 /* ── refusals ───────────────────────────────────────────────────────────────────────────── */
 
+/* Whatever failed, the event is not armed any more: it is armed again, and a firing finds it. */
+START_TEST(a_change_that_fails_late)
+{
+	const struct pp_event *x = &b.engine.events[0];
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	broker_settle(&b);
+	ck_assert_uint_eq(x->now, PP_NOW_ARMED | PP_NOW_SWAP);
+	be(FAKE_FAILS_LATE, PP_ORDER_CPUS, 1);
+	missing_rings_add(&b.missing_rings);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.moods, 0);
+	ck_assert_uint_eq(x->now, PP_NOW_ARMED | PP_NOW_SWAP);
+	ck_assert_ptr_nonnull(strstr(b.engine.did, "arm1 aim2:1 arm1"));
+	check_memory();
+}
+END_TEST
+
 /* An order that fails is not given again at once, and again, and again. */
 START_TEST(refusals)
 {
@@ -1321,6 +1340,7 @@ int main(void)
 	tcase_add_loop_test(t, deaths_while_firing, 0, 2);
 	tcase_add_loop_test(t, deaths_while_releasing, 0, 2);
 	tcase_add_test(t, lost_tapes);
+	tcase_add_test(t, a_change_that_fails_late);
 	tcase_add_loop_test(t, refusals, 0, 10);
 	tcase_add_test(t, a_target_goes_before_it_is_armed);
 	tcase_add_test(t, a_trigger_goes_before_it_is_aimed);

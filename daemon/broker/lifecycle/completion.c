@@ -158,6 +158,18 @@ static void left_paused(struct lifecycle *l, struct job *job)
 	     "the next one could not start the event again, see the daemon's log. Resume it.");
 }
 
+/* An engine that could not finish an earlier change has paused it. */
+static void found_paused(struct lifecycle *l, struct event *e)
+{
+	event_rest(e);
+	log_event(LOG_WARNING, e->truth.spec.ns, e->truth.spec.name,
+		  "%s/%s (id %" PRIu64
+		  ") is paused: an earlier change of it could not be finished; resume it.",
+		  e->truth.spec.ns, e->truth.spec.name, e->truth.id);
+	lifecycle_notify(l, PP_NOTICE_PAUSED, e);
+	tell_names(l, e, PP_NOTICE_PAUSED);
+}
+
 /* What an answer says of an event. A trigger may have paused it, whatever was ordered. */
 static void take(struct lifecycle *l, const struct job *job, const struct pp_answer *answer)
 {
@@ -165,6 +177,9 @@ static void take(struct lifecycle *l, const struct job *job, const struct pp_ans
 	bool before = pp_is_paused_by_trigger(&e->truth);
 
 	e->truth = answer->event;
+	if (!pp_is_paused_by_trigger(&e->truth) && e->truth.paused && order_is_aside(&job->order) &&
+	    e->state == PP_EVENT_RUNNING)
+		found_paused(l, e);
 	if (before || !pp_is_paused_by_trigger(&e->truth))
 		return;
 	if (!order_is_aside(&job->order) || e->state == PP_EVENT_RUNNING)
@@ -213,6 +228,15 @@ struct event *lifecycle_successor(const struct lifecycle *l, const struct event 
 	return NULL;
 }
 
+/* Whether it has an order about CPUs, which is forgotten with it. */
+static bool waits_for_cpus(const struct lifecycle *l, const struct event *e)
+{
+	for (struct order *o = l->orders ? orders_first(l->orders) : NULL; o; o = o->next)
+		if (o->type == PP_ORDER_CPUS && job_of(o)->event == e)
+			return true;
+	return false;
+}
+
 /*
  * The rings of a deleted event live on under their other names. As in the engine, the oldest name
  * becomes the event itself, and its creator is charged.
@@ -228,7 +252,7 @@ static void inherit(struct lifecycle *l, const struct event *gone)
 	shares = successor->truth.id;
 	successor->truth.shares = 0;
 	successor->truth.memory = gone->truth.memory;
-	successor->missing = gone->missing;
+	successor->missing = waits_for_cpus(l, gone) ? MISSING_DUE : gone->missing;
 	successor->missing_error = gone->missing_error;
 	charges_settle(&l->charges, successor);
 	for (size_t i = 0; i < r->n_settled; i++)
@@ -446,4 +470,20 @@ void job_failed(struct lifecycle *l, struct job *job, int error, const char *sen
 	job_free(job);
 	lifecycle_delete_ended(l);
 	l->changed(l->userdata);
+}
+
+void job_failed_partly(struct lifecycle *l, struct job *job, const struct pp_answer *answer)
+{
+	struct event *e = job->event;
+	bool news;
+
+	if (e && pp_order_is_in_place(job->order.type) && answer->event.id) {
+		news = answer->event.set != e->truth.set ||
+		       memcmp(&e->truth.rings, &answer->event.rings, sizeof(e->truth.rings)) != 0;
+		take(l, job, answer);
+		if (news)
+			lifecycle_notify(l, PP_NOTICE_CHANGED, e);
+		tell_names(l, e, news ? PP_NOTICE_CHANGED : 0);
+	}
+	job_failed(l, job, answer->error, answer->sentence);
 }

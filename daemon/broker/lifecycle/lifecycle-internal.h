@@ -83,6 +83,8 @@ void lifecycle_log_no_swap(const struct event *e);
  * reconciliation found the job done, and has updated the model already. */
 void job_done(struct lifecycle *l, struct job *job, const struct pp_answer *answer);
 void job_failed(struct lifecycle *l, struct job *job, int error, const char *sentence);
+/* The same, and takes what the answer says of the event: a part of the order may be done. */
+void job_failed_partly(struct lifecycle *l, struct job *job, const struct pp_answer *answer);
 
 /* The successor that gets the rings if this event is deleted: the oldest of its other names, or
  * NULL. */

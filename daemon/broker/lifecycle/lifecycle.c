@@ -22,7 +22,7 @@ static void on_answered(void *userdata, struct order *order, const struct pp_ans
 	if (answer->type == PP_ANSWER_FAILED &&
 	    !(order->type == PP_ORDER_DELETE && answer->error == ENOENT) &&
 	    !(order->type == PP_ORDER_RELEASE && answer->error == ENOENT)) {
-		job_failed(l, job, answer->error, answer->sentence);
+		job_failed_partly(l, job, answer);
 		return;
 	}
 	if (order->type == PP_ORDER_CREATE && order->target)

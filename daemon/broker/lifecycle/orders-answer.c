@@ -134,17 +134,22 @@ static bool event_is_good(const struct pp_answer *in, const struct order *order)
 		return pp_event_check(e) == 0 && strcmp(e->spec.ns, order->spec->ns) == 0 &&
 		       strcmp(e->spec.name, order->spec->name) == 0 &&
 		       e->shares == (order->type == PP_ORDER_ALIAS ? order->id : 0);
-	case PP_ORDER_CHANGE:
-	case PP_ORDER_PAUSE:
-	case PP_ORDER_CPUS:
-	case PP_ORDER_ARM:
-	case PP_ORDER_DISARM:
-	case PP_ORDER_TURN:
 	case PP_ORDER_HANDOUT:
 		return pp_event_check(e) == 0 && e->id == order->id;
 	default:
-		return true;
+		return !pp_order_is_in_place(order->type) ||
+		       (pp_event_check(e) == 0 && e->id == order->id);
 	}
+}
+
+static bool failure_is_good(const struct pp_answer *in, const struct order *order)
+{
+	const struct pp_event *e = &in->event;
+
+	if (in->error <= 0)
+		return false;
+	return !pp_order_is_in_place(order->type) || !e->id ||
+	       (pp_event_check(e) == 0 && e->id == order->id);
 }
 
 /* Only few orders bring descriptors, when they succeed, and as many as order and answer say. */
@@ -177,7 +182,7 @@ static int take_outcome(struct orders *o)
 	if (!o->under_way)
 		return -EBADMSG;
 	if (o->in.type == PP_ANSWER_FAILED) {
-		if (o->in.error <= 0)
+		if (!failure_is_good(&o->in, order))
 			return -EBADMSG;
 	} else if (o->in.type != PP_ANSWER_DONE || !event_is_good(&o->in, order)) {
 		return -EBADMSG;
