@@ -381,8 +381,10 @@ static int watch_over_us(struct manager *m)
 	uint64_t limit;
 	int r = sd_watchdog_enabled(0, &limit);
 
-	if (r <= 0)
+	if (r < 0)
 		return r;
+	if (r == 0) /* what was refused is tried again, also without systemd */
+		limit = 60 * 1000000ULL;
 	m->watchdog = limit / 2;
 	return sd_event_add_time_relative(m->loop, NULL, CLOCK_MONOTONIC, m->watchdog,
 					  m->watchdog / 8, on_watchdog, m);

@@ -250,3 +250,19 @@ come t/clock t/several
 [ "$(hotplug link "t/clock/link0-$LAST")" != "$link" ] || fail "it counts as before"
 
 expect_eq "$(event_ids | grep -v "faults\|^$INSTANCE")" "$ids" "ids"
+
+# ── one thing that cannot be had does not keep another ─────────────────────────────────────
+
+echo "no room for a new CPU's ring: the counter of another CPU goes on"
+begin_with "$BLIND"
+perfctl create t/both -e task:task_rename,cpu-clock -m 2M >/dev/null
+begin_with "$SCRATCH/poor"
+link=$(hotplug link "t/both/link1-$FIRST")
+hotplug down "$FIRST" + up "$FIRST" >/dev/null
+expect_exit 1 hotplug come "$(id_of t/both)" "${CPUS[@]}"
+expect_match "$OUT" 'may take [0-9]+ MiB.*--max-memory' "what is said"
+[ ! -e "$REGISTRY/t/both/cpu$LAST" ] || fail "a ring was made against the engine's ceiling"
+again=$(hotplug link "t/both/link1-$FIRST")
+[ "$again" != "$link" ] || fail "the counter is not attached anew"
+expect_exit 1 hotplug come "$(id_of t/both)" "${CPUS[@]}"
+expect_eq "$(hotplug link "t/both/link1-$FIRST")" "$again" "what has been attached anew"

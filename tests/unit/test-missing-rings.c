@@ -223,6 +223,42 @@ START_TEST(gone_before_its_turn)
 }
 END_TEST
 
+/* Likewise, and the rings live on under another name, which wants the CPU as well. */
+START_TEST(inherited_before_its_turn)
+{
+	struct pp_msg_create_request shared = {
+		.ns = "a",
+		.name = "y",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+	struct pp_msg_name x = client_name("a", "x");
+	struct event *e;
+
+	create_on("x", "");
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	e = event_of("x");
+	fake_wait(&b.engine, true);
+	client_send_create(&root, "a", "slow");
+	client_send_create(&root, "a", "slower");
+	e->ns->owner = TEAM;
+	client_send(&team, PP_OP_DELETE, &x);
+	broker_settle(&b);
+	event_rest(e);
+	missing_rings_add(&b.missing_rings);
+	event_set_state(e, PP_EVENT_DELETING);
+	fake_wait(&b.engine, false);
+	ck_assert_int_eq(client_receive(&team), 0);
+	broker_settle(&b);
+	ck_assert_int_eq(client_receive(&root), 0);
+	ck_assert_int_eq(client_receive(&root), 0);
+	broker_settle(&b);
+	ck_assert_str_eq(shown("y")->cpus, "0-3");
+	ck_assert_ptr_null(b.missing_rings.about);
+}
+END_TEST
+
 /* The engine carried out the deletion and died: the order about the CPUs follows directly. */
 START_TEST(gone_with_the_engine)
 {
@@ -260,19 +296,27 @@ START_TEST(over_a_limit)
 	broker_limits(&b);
 	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
-	ck_assert_uint_eq(b.engine.cpus, 0);
+	/* Counters of CPUs that have rings go on: these need no room. */
+	ck_assert_uint_eq(b.engine.cpus, 2);
+	ck_assert_uint_eq(b.engine.last.spec.cpus.bits[0], 1 << 0 | 1 << 3);
 	ck_assert_str_eq(shown("x")->cpus, "0,3");
 	ck_assert_str_eq(root.body.event.lacking, "1-2");
 	ck_assert_int_eq(root.body.event.lacking_error, EDQUOT);
 	missing_rings_retry(&b.missing_rings);
 	broker_settle(&b);
-	ck_assert_uint_eq(b.engine.cpus, 0);
+	ck_assert_uint_eq(b.engine.cpus, 4);
+	ck_assert_int_eq(shown("x")->lacking_error, EDQUOT);
+	/* Nor do they keep others waiting if they fail. */
+	b.engine.mood = FAKE_FAILS;
+	b.engine.moods = 1;
+	missing_rings_retry(&b.missing_rings);
+	broker_settle(&b);
+	ck_assert_int_eq(shown("y")->lacking_error, EDQUOT);
 	/* When memory is refunded the broker tries again at once. */
 	b.config.max_memory = 1ULL << 30;
 	broker_limits(&b);
 	ck_assert_int_eq(client_delete(&root, "a", "y"), 0);
 	broker_settle(&b);
-	ck_assert_uint_eq(b.engine.cpus, 1);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
 	ck_assert_str_eq(root.body.event.lacking, "");
 	ck_assert_int_eq(root.body.event.lacking_error, 0);
@@ -292,6 +336,33 @@ START_TEST(the_engine_fails)
 	missing_rings_retry(&b.missing_rings);
 	broker_settle(&b);
 	ck_assert_str_eq(shown("x")->cpus, "0-3");
+}
+END_TEST
+
+/* A part of the order is done: the answer says what the event is now. */
+START_TEST(the_engine_fails_late)
+{
+	create_on("x", "");
+	b.engine.mood = FAKE_FAILS_LATE;
+	b.engine.moods = 1;
+	missing_rings_add(&b.missing_rings);
+	broker_settle(&b);
+	ck_assert_uint_eq(b.engine.moods, 0);
+	ck_assert_int_eq(event_of("x")->missing_error, E2BIG);
+	ck_assert_str_eq(shown("x")->cpus, "0-3");
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 1);
+	missing_rings_retry(&b.missing_rings);
+	broker_settle(&b);
+	ck_assert_int_eq(event_of("x")->missing_error, 0);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_CHANGED], 1);
+	/* One that could not finish an earlier change has paused the event. */
+	b.engine.events[0].paused = 1;
+	missing_rings_add(&b.missing_rings);
+	broker_settle(&b);
+	ck_assert_int_eq(shown("x")->state, PP_EVENT_PAUSED);
+	ck_assert_uint_eq(b.notices[PP_NOTICE_PAUSED], 1);
+	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
+	ck_assert_uint_eq(b.engine.paused, 1);
 }
 END_TEST
 
@@ -412,9 +483,11 @@ int main(void)
 	tcase_add_test(t, one_that_is_being_created);
 	tcase_add_test(t, nobody_is_kept_waiting);
 	tcase_add_test(t, gone_before_its_turn);
+	tcase_add_test(t, inherited_before_its_turn);
 	tcase_add_test(t, gone_with_the_engine);
 	tcase_add_test(t, over_a_limit);
 	tcase_add_test(t, the_engine_fails);
+	tcase_add_test(t, the_engine_fails_late);
 	tcase_add_loop_test(t, the_engine_dies, 0, 2);
 	tcase_add_test(t, without_an_engine);
 	tcase_add_test(t, after_an_enumeration);

@@ -124,6 +124,29 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		e->missing = MISSING_REFUSED;
 }
 
+/* After a refusal, which stands. */
+static void on_renewed(struct waiter *waiter, const struct outcome *outcome)
+{
+	struct missing_rings *a = (struct missing_rings *)waiter;
+	struct event *e = TAKE_PTR(a->about);
+
+	if (outcome->error && outcome->error != ENOENT)
+		refused(a, e, outcome->error, outcome->sentence);
+}
+
+/* There is no room for the rings of new CPUs: counters of those that had been offline need none. */
+static void order_without_rings(struct missing_rings *a, struct event *e)
+{
+	struct pp_cpumask cpus;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
+		cpus.bits[i] = a->online->bits[i] & e->truth.rings.bits[i];
+	a->about = e;
+	a->waiter = (struct waiter){ .done = on_renewed };
+	if (pp_cpumask_count(&cpus) == 0 || lifecycle_cpus(a->lifecycle, e, &cpus, &a->waiter) < 0)
+		a->about = NULL;
+}
+
 static void order(struct missing_rings *a, struct event *e)
 {
 	const struct pp_spec *spec = &e->truth.spec;
@@ -140,6 +163,8 @@ static void order(struct missing_rings *a, struct event *e)
 	a->about = NULL;
 	lifecycle_explain(a->lifecycle, r, spec->ns, spec->name, sentence, sizeof(sentence));
 	refused(a, e, -r, sentence);
+	if (r == -EDQUOT)
+		order_without_rings(a, e);
 }
 
 static bool is_ready(const struct event *e)

@@ -49,7 +49,8 @@ int event_stop(struct parts *p, const char *path, struct failure *f);
 
 /*
  * CPUs have come online: those that the event wants get rings, if they have none, and counters that
- * died are attached anew. Nothing to do is no failure. On failure no ring is added.
+ * died are attached anew. Nothing to do is no failure. If a ring or its counter cannot be had, no ring is
+ * added; if a dead counter cannot be attached, the others are. The one does not keep the other.
  */
 int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f);
 

@@ -191,7 +191,7 @@ static int renew_links(struct renewal *a)
 	if (a->p.event.spec.flags & PP_EVENT_ADOPTED)
 		return 0;
 	r = links_renew(&a->p.sources, &a->p.programs, a->path, &cpus, a->f);
-	for (unsigned i = 0; r >= 0 && i < rings->n; i++)
+	for (unsigned i = 0; i < rings->n; i++)
 		if (pp_cpumask_test(&cpus, rings->cpu[i]))
 			rings->generation[i] = generations[i];
 	return r;
@@ -244,10 +244,12 @@ static int renew(struct renewal *a)
 	r = place_rings(a);
 	if (r >= 0)
 		r = renew_links(a);
-	if (r >= 0)
-		return flip(a);
-	undo(a);
-	return r;
+	if (r < 0 && !is_empty(&a->missing.rings)) {
+		undo(a);
+		return r;
+	}
+	/* Counters that were attached anew stay, also if others could not be. */
+	return flip(a) ?: r;
 }
 
 bool event_lacks_cpus(uint64_t id, const struct pp_cpumask *come)
@@ -262,17 +264,30 @@ bool event_lacks_cpus(uint64_t id, const struct pp_cpumask *come)
 	       find_missing(&a, come) < 0 || a.pending || !missing_nothing(&a.missing);
 }
 
-int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f)
+/* Rings of new CPUs, with their counters; or counters of those that have rings. */
+static int renew_part(uint64_t id, const struct pp_cpumask *come, uid_t broker, bool rings,
+		      struct failure *f)
 {
 	_cleanup_(renewal_done) struct renewal a = { .broker = broker, .p = PARTS_NONE, .f = f };
 	int r = open_event(&a, id);
 
 	if (r >= 0)
 		r = find_missing(&a, come);
-	if (r >= 0 && !missing_nothing(&a.missing)) {
-		r = check_budget(&a);
-		if (r >= 0)
-			r = renew(&a);
-	}
-	return r;
+	if (rings)
+		a.missing.counters = (struct pp_cpumask){};
+	else
+		a.missing.rings = (struct pp_cpumask){};
+	if (r < 0 || missing_nothing(&a.missing))
+		return r;
+	r = check_budget(&a);
+	return r < 0 ? r : renew(&a);
+}
+
+/* Where there is no room for a ring, counters still go on where they have one. */
+int event_cpus(uint64_t id, const struct pp_cpumask *come, uid_t broker, struct failure *f)
+{
+	int counters = renew_part(id, come, broker, false, f);
+	int rings = renew_part(id, come, broker, true, f);
+
+	return counters < 0 ? counters : rings;
 }

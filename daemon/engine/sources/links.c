@@ -352,49 +352,57 @@ static int renew_on(const struct source *source, int entry, const struct perf_pl
 	return r < 0 ? fail(f, -r, "Cannot pin %s in the registry: %s.", leaf, strerror(-r)) : 0;
 }
 
+/* -errno: the first of those that failed. The CPUs where it did are taken out of cpus. */
 static int renew_source(const struct source *source, size_t i, const struct programs *p, int cgroup,
 			const char *path, struct pp_cpumask *cpus, struct failure *f)
 {
 	_cleanup_close_ int entry = -EBADF;
 	struct pp_cpumask mine;
 	char leaf[32];
-	int r = source_cpus(source, cpus, &mine, f);
+	int r = source_cpus(source, cpus, &mine, f), failed = 0;
 
-	if (r < 0 || is_empty(&mine))
+	if (r >= 0 && !is_empty(&mine))
+		r = load_entry(source, i, p, &entry, f);
+	if (r < 0) {
+		*cpus = (struct pp_cpumask){};
 		return r;
-	r = load_entry(source, i, p, &entry, f);
+	}
 	PP_CPUMASK_FOREACH(cpu, &mine)
 	{
 		const struct perf_place at = place_on(cpu, cgroup);
 
-		if (r < 0)
-			break;
 		snprintf(leaf, sizeof(leaf), "link%zu-%u", i, cpu);
 		r = renew_on(source, entry, &at, path, leaf, f);
-		if (r == -ENODEV) {
+		if (r < 0)
 			pp_cpumask_clear(cpus, cpu);
-			r = 0;
-		}
+		if (r < 0 && r != -ENODEV && failed == 0)
+			failed = r;
 	}
-	return r;
+	return failed;
 }
 
 int links_renew(const struct sources *s, const struct programs *p, const char *path,
 		struct pp_cpumask *cpus, struct failure *f)
 {
 	_cleanup_close_ int cgroup = -EBADF;
-	int r = open_cgroup(s, &cgroup);
+	int r = open_cgroup(s, &cgroup), failed = 0;
 
 	/* Tasks have theirs wherever they run; in a cgroup that is removed nothing will ever run. */
 	if ((s->binding && !has_cgroup(s)) || r == -ENOENT)
 		return 0;
-	if (r < 0)
+	if (r < 0) {
+		*cpus = (struct pp_cpumask){};
 		return fail(f, -r, "The cgroup '%s' cannot be opened: %s.",
 			    s->binding->target.cgroup, strerror(-r));
-	for (size_t i = 0; r >= 0 && i < s->n; i++)
-		if (s->v[i].recorder->per_cpu && has_link(s, i))
-			r = renew_source(&s->v[i], i, p, cgroup, path, cpus, f);
-	return r;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (!s->v[i].recorder->per_cpu || !has_link(s, i))
+			continue;
+		r = renew_source(&s->v[i], i, p, cgroup, path, cpus, f);
+		if (failed == 0)
+			failed = r;
+	}
+	return failed;
 }
 
 /* ── pinned links ───────────────────────────────────────────────────────────────────────── */

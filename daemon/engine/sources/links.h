@@ -49,8 +49,9 @@ int links_counted(const struct sources *s, const char *path, uint32_t **ret, siz
 
 /*
  * Attaches the counters on these CPUs, again where they were before, and pins the links in the
- * event's directory, or in a draft. Those of tasks stay as they are. Removes CPUs from *cpus that turn out to be offline; on failure attached
- * counters stay. Messages in *f.
+ * event's directory, or in a draft. Those of tasks stay as they are. Removes the CPUs from *cpus that
+ * turn out to be offline, or where a counter cannot be attached: then the others are tried all the
+ * same, and -errno is that of the first, with its message in *f.
  */
 int links_renew(const struct sources *s, const struct programs *p, const char *path,
 		struct pp_cpumask *cpus, struct failure *f);
