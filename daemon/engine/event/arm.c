@@ -194,8 +194,11 @@ static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
 	if (r < 0)
 		return r;
 	r = begin(&a, path, f);
-	if (r < 0)
+	if (r < 0) {
+		/* Also where no program without a tape can be loaded: nobody finds this one. */
 		disarm(&a, path, &(struct failure){});
+		event_forget_arming(path);
+	}
 	return r;
 }
 

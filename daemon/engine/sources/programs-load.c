@@ -188,6 +188,8 @@ int programs_start(struct programs *p, const struct sources *s,
 	int r = 0;
 
 	sharing.shared = &shared;
+	for (size_t k = 0; k < p->n_loaded; k++)
+		p->loaded[k] = close_fd(p->loaded[k]);
 	for (size_t k = 0; r >= 0 && k < p->n_loaded; k++)
 		r = start_one(p, s, k, &sharing, f);
 	return r;
