@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "client/perfctl/output/outfile.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/replay/report.h"
+#include "proto/io.h"
 #include "proto/regular.h"
 
 static const struct column columns[] = {
@@ -286,12 +286,13 @@ static int open_snapshot(const struct snapshots *s, const struct spooled *f, int
 
 static int copy(int from, int to)
 {
-	off_t at = 0;
+	char buf[65536];
 	ssize_t n;
+	int r = 0;
 
-	while ((n = sendfile(to, from, &at, 1 << 30)) > 0)
-		;
-	return n < 0 ? -errno : 0;
+	while (r >= 0 && (n = read(from, buf, sizeof(buf))) > 0)
+		r = pp_write_all(to, buf, (size_t)n);
+	return r < 0 ? r : n < 0 ? -errno : 0;
 }
 
 static int export_to(int from, const char *to)

@@ -213,3 +213,19 @@ written
 expect_exit 1 run_exec --once -- "$SCRATCH/command"
 [ "$(marked | wc -w)" -gt 2 ] || fail "the marks of what is done are gone"
 echo "directories that are not those of the beginning end it"
+
+# ── interrupted ──────────────────────────────────────────────────────────────────────────
+
+command 'echo $$ >'"$SCRATCH/pids"'; exec sleep 600'
+: >"$SCRATCH/pids"
+written
+"${PERFCTL[@]}" snapshots exec -D "$SPOOL" --once -- "$SCRATCH/command" >"$SCRATCH/once" 2>&1 &
+once=$!
+_spawned+=("$once")
+wait_until 10 test -s "$SCRATCH/pids"
+kill -TERM "$once"
+wait "$once" && fail "interrupted, it says that all is done"
+expect_match "$(<"$SCRATCH/once")" 'interrupted: the command has not run for every snapshot'
+command true
+expect_ok run_exec --once -- "$SCRATCH/command"
+echo "what is interrupted is not done"

@@ -504,6 +504,22 @@ has_no_room() {
 wait_until 20 has_no_room || fail "it found room where there is none"
 expect_eq "$(room_files)" others "what is in a full directory"
 tapes || fail "what could not be written is gone"
+# Who takes whatever becomes free does not have the older ones removed, one after the other.
+in_room rm "$SPOOL/others"
+for ((i = 1; i <= 9; i++)); do
+	head -c 300K /dev/zero | in_room tee "$SPOOL/2026-01-01T00-00-00Z.s.old.$i.old-1.$i.data" >/dev/null
+done
+spawn nsenter -t "$ROOM" -m -- perl -e 'open(my $f, ">>", $ARGV[0]); while (1) { syswrite($f, "x" x 65536) or syswrite($f, "x" x 4096) }' "$SPOOL/others"
+thief=$SPAWNED
+is_taken() {
+	[ "$(in_room stat -f -c %a "$SPOOL")" -eq 0 ]
+}
+wait_until 20 is_taken
+has_no_room || fail "it found room that somebody takes"
+[ "$(numbers old | wc -w)" -ge 6 ] || fail "of nine older ones these are left: $(numbers old)"
+tapes || fail "what could not be written is gone"
+rest "$thief"
+wait "$thief" 2>/dev/null || true
 in_room rm "$SPOOL/others"
 save_to_room || fail "there is room again"
 expect_eq "$(numbers)" 4 "after room was made"

@@ -18,6 +18,7 @@
 #define DAY (24 * 3600 * 1000000000LL)
 #define FILE_BYTES 65536
 
+static uint64_t removed; /* bytes, by spool_remove_one() */
 static char dir[64];
 
 static void setup(void)
@@ -279,7 +280,8 @@ START_TEST(ids_give_the_order)
 	ck_assert_str_eq(all[0].trigger, "b");
 	ck_assert_uint_ge(all[0].bytes, FILE_BYTES);
 	ck_assert_uint_gt(all[0].mtime, all[1].mtime);
-	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 1);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0, &removed), 1);
+	ck_assert_uint_eq(removed, all[0].bytes);
 	ck_assert_str_eq(listed(), "234");
 }
 END_TEST
@@ -329,7 +331,7 @@ START_TEST(strangers_stay)
 	ck_assert_str_eq(listed(), "");
 	f = firing("a", 9);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 0);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0, &removed), 0);
 	make_firing("a", 4, DAY);
 	ck_assert_int_eq(spool_make_room(dir, &none, &f, 1), 1);
 	for (uint64_t id = 1; id <= 3; id++) {
@@ -358,13 +360,13 @@ START_TEST(directories_that_cannot_be_read)
 	ck_assert_uint_eq(n, 0);
 	ck_assert_ptr_null(all);
 	ck_assert_int_eq(spool_make_room(missing, &limits, &f, 1), 0);
-	ck_assert_int_eq(spool_remove_one(missing, NULL, 0), 0);
+	ck_assert_int_eq(spool_remove_one(missing, NULL, 0, &removed), 0);
 
 	make_file("file", 0);
 	path_of("file", path);
 	ck_assert_int_eq(spool_list(path, &all, &n), -ENOTDIR);
 	ck_assert_int_eq(spool_make_room(path, &limits, &f, 1), -ENOTDIR);
-	ck_assert_int_eq(spool_remove_one(path, NULL, 0), -ENOTDIR);
+	ck_assert_int_eq(spool_remove_one(path, NULL, 0, &removed), -ENOTDIR);
 }
 END_TEST
 
@@ -384,7 +386,7 @@ START_TEST(directories_that_are_not_allowed)
 	ck_assert_int_eq(chmod(dir, 0755), 0);
 	ck_assert_int_eq(seteuid(NOBODY), 0);
 	ck_assert_int_eq(spool_make_room(dir, &limits, &f, 1), -EACCES);
-	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), -EACCES);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0, &removed), -EACCES);
 	ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_str_eq(listed(), "12");
 }
@@ -524,11 +526,11 @@ START_TEST(each_namespace_keeps_its_share)
 	ck_assert_int_eq(spool_make_room(dir, &bytes, &f, all[0].bytes), 1);
 	ck_assert_str_eq(listed(), "1256");
 	/* As many as the others: the oldest. */
-	ck_assert_int_eq(spool_remove_one(dir, NULL, 0), 1);
+	ck_assert_int_eq(spool_remove_one(dir, NULL, 0, &removed), 1);
 	ck_assert_str_eq(listed(), "256");
 	/* On a full disk, too, what comes counts. */
 	snprintf(f.ns, sizeof(f.ns), "ops");
-	ck_assert_int_eq(spool_remove_one(dir, &f, 5 * all[0].bytes), 1);
+	ck_assert_int_eq(spool_remove_one(dir, &f, 5 * all[0].bytes, &removed), 1);
 	ck_assert_str_eq(listed(), "56");
 	/* It may have most, and nothing here. */
 	snprintf(f.ns, sizeof(f.ns), "new");

@@ -23,6 +23,7 @@ struct collecting {
 	int missing; /* exit code: with --once, whether all that are named have frozen something */
 	uint64_t retry; /* ns, until what could not be written is tried again; 0: nothing waits */
 	unsigned looks;
+	bool in_vain; /* see struct firing */
 };
 
 static int compare(const void *a, const void *b)
@@ -132,6 +133,7 @@ static int save_all(struct collecting *c)
 			.tapes = &tapes[i],
 			.n = end - i,
 			.is_last_look = c->looks == LOOKS_MAX,
+			.in_vain = &c->in_vain,
 		});
 		if (saved == -ECONNRESET || saved == -ESTALE || r >= 0)
 			r = saved;
@@ -218,8 +220,10 @@ int collect(struct call *call, const struct collect_options *options)
 		wait_for_tapes(&c);
 	do {
 		r = look(&c);
+		if (options->once && signals_caught())
+			complain("interrupted: what is not saved waits");
 		if (options->once)
-			return r < 0 ? EXIT_FAILED : c.missing;
+			return r < 0 || signals_caught() ? EXIT_FAILED : c.missing;
 		if (r == -ECONNRESET || r == -ECONNREFUSED)
 			return EXIT_NO_DAEMON;
 		r = wait_for_more(&c);

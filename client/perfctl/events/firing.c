@@ -180,10 +180,15 @@ static int sync_directory(const char *directory)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
+static bool is_full(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT;
+}
+
 /* 1: nothing is left to be written. -ENOSPC, -EDQUOT: maybe with older files gone. -ESTALE: the tapes are to be
- * listed again. ret_bytes: what it takes, about. */
+ * listed again. ret_bytes: what it takes, about; ret_written: so far. */
 static int write_file(const struct firing *f, const struct spooled *file, const char *path,
-		      uint64_t *ret_bytes)
+		      uint64_t *ret_bytes, uint64_t *ret_written)
 {
 	_cleanup_free_ struct take_window *windows = calloc(f->n + 1, sizeof(*windows));
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
@@ -199,7 +204,7 @@ static int write_file(const struct firing *f, const struct spooled *file, const 
 		return -ENOMEM;
 	r = open_all(f, &events, windows);
 	if (r != 0) /* no room for copies is none that older files take */
-		return r == -EDQUOT || r == -ENOSPC ? -EAGAIN : r;
+		return is_full(r) ? -EAGAIN : r;
 	/* Not all at once for one that is larger than everything may be. */
 	*ret_bytes = bytes = estimate(&events);
 	if (limits->bytes)
@@ -214,8 +219,10 @@ static int write_file(const struct firing *f, const struct spooled *file, const 
 	r = take_opened(f->call, f->p, &events, windows, out.fd, &result);
 	if (r >= 0)
 		r = spool_mark(out.fd, f->tapes, f->n);
-	if (r < 0)
+	if (r < 0) {
+		*ret_written = fstat(out.fd, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 		return r;
+	}
 	/* The service may not call it, even to change nothing. */
 	if (rights.owner != (uid_t)-1 && fchown(out.fd, rights.owner, rights.group) < 0)
 		return -errno;
@@ -280,20 +287,38 @@ static int release_saved(const struct firing *f, struct spooled *file,
 	return r;
 }
 
+/* On a full disk with older files gone, as long as the file gets longer by that: who fills the disk would have them all
+ * removed. */
+static int write_in_place_of_others(const struct firing *f, const struct spooled *file,
+				    const char *path)
+{
+	uint64_t bytes = 0, written = 0, removed = 0, before;
+	int r;
+
+	for (;;) {
+		before = written;
+		r = write_file(f, file, path, &bytes, &written);
+		if (is_full(r) && removed && written < before + removed / 2)
+			*f->in_vain = true;
+		if (!is_full(r) || *f->in_vain ||
+		    spool_remove_one(f->options->directory, file, bytes, &removed) <= 0)
+			break;
+	}
+	if (r == 0)
+		*f->in_vain = false;
+	return r;
+}
+
 /* Tapes may be released in part when this or the daemon ends. */
 static int write_and_release(const struct firing *f, const struct spooled *file)
 {
-	uint64_t bytes = 0;
 	char path[1024];
 	int r;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", f->options->directory, file->name) >=
 	    sizeof(path))
 		return -ENAMETOOLONG;
-	do
-		r = write_file(f, file, path, &bytes);
-	while ((r == -ENOSPC || r == -EDQUOT) &&
-	       spool_remove_one(f->options->directory, file, bytes) > 0);
+	r = write_in_place_of_others(f, file, path);
 	if (r < 0 && r != -EINTR && (r != -ESTALE || f->is_last_look))
 		complain("cannot write %s: %s; what was frozen waits, and this is tried again",
 			 path, strerror(-r));

@@ -11,6 +11,7 @@ struct firing {
 	const struct perfpersist_tape *tapes; /* of one firing: tapes[0 … n) */
 	size_t n;
 	bool is_last_look; /* tapes that are gone by now are left out */
+	bool *in_vain; /* until something is written: somebody else takes what older files free */
 };
 
 /*

@@ -38,7 +38,7 @@ struct hook {
 	unsigned round;	 /* of trying again what has failed */
 	uint64_t pause;	 /* ns before that; 0: nothing has failed */
 	uint64_t due;	 /* CLOCK_MONOTONIC, ns: when it ends */
-	uint64_t failed; /* commands, in all */
+	uint64_t failed; /* in all: commands, and marks that they are done */
 };
 
 static void hook_done(struct hook *h)
@@ -290,6 +290,7 @@ static int done(struct hook *h, const struct spooled *f)
 		complain("cannot make %s/%s: %s; the command runs again for this snapshot when "
 			 "this service is started again",
 			 h->done_path, f->name, strerror(-r));
+	h->failed += r < 0;
 	/* One that had failed before waits no more either. */
 	t = r < 0 ? note(h, f) : find_tried(h, f->name);
 	if (t)
@@ -480,8 +481,10 @@ int hook(const struct hook_options *options)
 	do {
 		if (run_all(&h) < 0)
 			return EXIT_FAILED;
+		if (options->once && signals_caught())
+			complain("interrupted: the command has not run for every snapshot");
 		if (options->once)
-			return h.failed ? EXIT_FAILED : EXIT_OK;
+			return h.failed || signals_caught() ? EXIT_FAILED : EXIT_OK;
 		wait_for_more(&h);
 	} while (!signals_caught());
 	return EXIT_OK;

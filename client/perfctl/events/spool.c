@@ -209,8 +209,13 @@ bool spool_has(const char *directory, const struct spooled *f, const struct perf
 	_cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int fd = dir < 0 ? -1 : regular_open(dir, f->name, RESOLVE_NO_SYMLINKS);
 	off_t at = fd < 0 ? -1 : lseek(fd, -(off_t)sizeof(struct mark), SEEK_END);
+	struct stat st, of_directory;
 	struct mark mark;
 
+	/* In a directory where others may write, what they say of a tape is not to be believed. */
+	if (fd >= 0 && (fstat(fd, &st) < 0 || fstat(dir, &of_directory) < 0 ||
+			(st.st_uid != geteuid() && st.st_uid != of_directory.st_uid)))
+		return false;
 	if (at < 0 || pp_pread_all(fd, &mark, sizeof(mark), (uint64_t)at) != sizeof(mark) ||
 	    memcmp(mark.magic, mark_magic, sizeof(mark.magic)) != 0 ||
 	    mark.trigger != tape->trigger || mark.number != tape->number)
@@ -360,14 +365,17 @@ int spool_make_room(const char *directory, const struct spool_limits *limits,
 	return r < 0 ? r : (int)room.removed;
 }
 
-int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes)
+int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes,
+		     uint64_t *ret_bytes)
 {
 	_cleanup_(room_done) struct room room = {};
 	int r = room_init(&room, directory, coming, bytes);
 	struct spooled *f = r < 0 ? NULL : room_victim(&room, true, 1);
 
-	if (f)
+	if (f) {
+		*ret_bytes = f->bytes;
 		r = room_remove(&room, f);
+	}
 	return r < 0 ? r : (int)room.removed;
 }
 

@@ -71,5 +71,6 @@ bool spool_has(const char *directory, const struct spooled *f, const struct perf
 void spool_sweep(const char *directory);
 
 /* For one more, of so many bytes: removes the oldest of the namespace that has most bytes then, but not the newest of
- * all. 1; 0: there is no other; -errno. */
-int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes);
+ * all. ret_bytes: what that took on the disk. 1; 0: there is no other; -errno. */
+int spool_remove_one(const char *directory, const struct spooled *coming, uint64_t bytes,
+		     uint64_t *ret_bytes);
