@@ -4,7 +4,10 @@
  * archive of it. Each part is another perfctl's output, so it is what a user would have seen.
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "client/perfctl/events/presets.h"
 #include "client/perfctl/output/outdir.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
@@ -134,8 +138,8 @@ static int spawn(const struct incident *o, const struct command *c, char **opera
 {
 	char **argv = calloc(c->n + n_operands + 1, sizeof(*argv));
 	posix_spawn_file_actions_t files;
+	sigset_t none, pipe;
 	posix_spawnattr_t how;
-	sigset_t none;
 	int r;
 
 	if (!argv)
@@ -144,9 +148,12 @@ static int spawn(const struct incident *o, const struct command *c, char **opera
 	if (n_operands)
 		memcpy(argv + c->n, operands, n_operands * sizeof(*argv));
 	sigemptyset(&none);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
 	posix_spawnattr_init(&how);
-	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawnattr_setsigdefault(&how, &pipe);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	if (out >= 0)
@@ -240,6 +247,8 @@ static int report(const struct incident *o, const char *option, bool optional)
 	c.into = "report.txt";
 	c.quiet = optional;
 	r = run_command(o, &c);
+	if (optional && r != EXIT_OK && r != EXIT_NOT_FOUND && !is_interrupted())
+		complain("cannot write what `perfctl report %s` says", option);
 	if (!optional || r != EXIT_NOT_FOUND)
 		return r;
 	f = append(o, "report.txt");
@@ -274,20 +283,21 @@ static int page(const struct incident *o)
 	return run_command(o, &c);
 }
 
-/* What the machine was like, from files of /proc and /etc; those that are not there are left out. */
-static void copy_text(const struct incident *o, const char *path)
+/* Files that are not there are left out. */
+static void copy_text(const struct incident *o, const char *path, const char *into)
 {
 	_cleanup_(cleanup_fclose) FILE *from = fopen(path, "re");
-	_cleanup_(cleanup_fclose) FILE *to = append(o, "about.txt");
+	_cleanup_(cleanup_fclose) FILE *to = from ? append(o, into) : NULL;
 	char line[1024];
 
-	if (!from || !to)
+	if (!to)
 		return;
 	fprintf(to, "\n── %s\n\n", path);
 	while (fgets(line, sizeof(line), from))
 		fputs(line, to);
 }
 
+/* What the machine was like. */
 static void tell_machine(const struct incident *o)
 {
 	static const char *const files[] = { "/etc/os-release",	     "/proc/uptime",
@@ -307,7 +317,28 @@ static void tell_machine(const struct incident *o)
 	if (f)
 		fflush(f);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		copy_text(o, files[i]);
+		copy_text(o, files[i], "about.txt");
+}
+
+/* What the daemon reads of it, as far as the caller may read that, and no more: secrets of on-snapshot may be beside
+ * these. */
+static void tell_configuration(const struct incident *o)
+{
+	char pattern[PATH_MAX], *end;
+	glob_t files;
+
+	/* Room for both. */
+	if (presets_links_place(o->call->connect.instance, pattern, sizeof(pattern) - 32) < 0)
+		return;
+	end = strrchr(pattern, '/');
+	strcpy(end, "/perfpersistd.conf");
+	copy_text(o, pattern, "config.txt");
+	strcpy(end, "/events.d/*.conf");
+	if (glob(pattern, 0, NULL, &files) != 0)
+		return;
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		copy_text(o, files.gl_pathv[i], "config.txt");
+	globfree(&files);
 }
 
 /* Without a daemon there is nothing to tell of it. */
@@ -318,10 +349,10 @@ static int about(const struct incident *o)
 					       { "stat", "--interval-count", "1" },
 					       { "show", "*/*" },
 					       { "limits" } };
-	struct command copy = { .quiet = true };
 	int r = EXIT_OK;
 
 	tell_machine(o);
+	tell_configuration(o);
 	for (size_t i = 0; r == EXIT_OK && i < ARRAY_SIZE(told); i++) {
 		struct command c = perfctl(o, told[i][0]);
 
@@ -334,13 +365,6 @@ static int about(const struct incident *o)
 		run_command(o, &c);
 		r = is_interrupted() ? EXIT_FAILED : EXIT_OK;
 	}
-	/* As far as the caller may read it. */
-	add(&copy, "cp");
-	add(&copy, "-rL");
-	add(&copy, PP_SYSCONFDIR "/perfpersist");
-	add(&copy, "config");
-	if (!o->call->connect.instance)
-		run_command(o, &copy);
 	return r;
 }
 
@@ -407,10 +431,11 @@ static int make(struct incident *o)
 	if (r)
 		return r;
 	r = snapshot(o) ?: reports(o) ?: page(o) ?: about(o) ?: pack(o) ?: commit(o);
-	if (is_interrupted())
-		complain("interrupted; nothing is left of %s", o->output);
 	if (r == EXIT_OK)
 		tell(o);
+	outdir_done(&o->out);
+	if (r != EXIT_OK && is_interrupted())
+		complain("interrupted; nothing is left of %s", o->output);
 	return r;
 }
 
@@ -464,9 +489,10 @@ static int run(struct call *call)
 	o.saved = saved_from_here(call->connect.saved);
 	signals_catch();
 	signals_catch_also(SIGHUP);
+	/* What is left behind must be removed though nobody hears of it. */
+	signal(SIGPIPE, SIG_IGN);
 	umask(0077); /* recorded data is not for everybody */
 	r = make(&o);
-	outdir_done(&o.out);
 	free(o.socket);
 	free(o.registry);
 	free(o.saved);
@@ -486,8 +512,8 @@ const struct verb verb_incident = {
 		"  report.txt     what stands out (`report --findings`), the report, how long things took\n"
 		"  page.html      the page of `report --html`\n"
 		"  snapshot.data  the records, for `perfctl report` and perf\n"
-		"  about.txt      versions, what is recorded, limits, load, memory; config/: the\n"
-		"                 configuration, as far as you may read it\n"
+		"  about.txt      versions, what is recorded, limits, load, memory\n"
+		"  config.txt     perfpersistd.conf and events.d, as far as you may read them\n"
 		"It prints what stands out. The archive names processes and files of this machine.\n"
 		"\n"
 		"Examples:\n"

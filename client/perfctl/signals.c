@@ -36,9 +36,12 @@ void signals_catch(void)
 
 void signals_catch_also(int number)
 {
-	struct sigaction action = { .sa_handler = on_other };
+	struct sigaction action = { .sa_handler = on_other }, old;
 	sigset_t set;
 
+	/* nohup(1) */
+	if (number == SIGHUP && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+		return;
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	sigprocmask(SIG_BLOCK, &set, NULL);

@@ -137,14 +137,42 @@ fails 1 "No space left on device$" unshare --mount sh -c 'mount -t tmpfs -o size
 fails 2 "not a time such as" perfctl incident --last x -o x
 fails 2 "--pid, --tid" perfctl report -i taken --findings --pid 1
 fails 2 "other reports" perfctl report -i taken --findings --irq
-is_begun() { compgen -G '.y.*'; }
+is_begun() { compgen -G ".$1.*"; }
 for signal in TERM HUP; do
 	"${PERFCTL[@]}" incident -o y >/dev/null 2>&1 &
-	wait_until 60 is_begun
+	wait_until 60 is_begun y
 	kill -$signal $!
 	! wait $! || fail "what SIG$signal interrupted says that it is whole"
 	if [ -e y ] || [ -e y.tar.gz ]; then fail "what SIG$signal interrupted is there"; fi
 done
+# Nobody hears that it is interrupted; and nohup(1) keeps it from a hang-up.
+mkfifo unheard
+"${PERFCTL[@]}" incident -o y >/dev/null 2>unheard &
+incident=$!
+exec {reader}<unheard
+wait_until 60 is_begun y
+exec {reader}<&-
+kill -TERM $incident
+! wait $incident || fail "what was interrupted says that it is whole"
+(
+	trap '' HUP
+	exec "${PERFCTL[@]}" incident -o z >/dev/null 2>&1
+) &
+incident=$!
+wait_until 60 is_begun z
+kill -HUP $incident
+wait $incident || fail "a hang-up ends it under nohup"
+# The configuration, and nothing else of its directory.
+etc=/etc/perfpersist-$INSTANCE
+at_end() { rm -rf "$etc"; }
+mkdir -p "$etc/events.d"
+echo "[daemon]" >"$etc/perfpersistd.conf"
+echo "secret" | tee "$etc/token" >"$etc/events.d/token"
+ln -s "$ROOT/conf/presets/flight.conf" "$etc/events.d/flight.conf"
+ln -s /dev/null "$etc/events.d/10-oom.conf"
+perfctl incident --last 1s -o config >/dev/null 2>&1
+expect_match "$(<config/config.txt)" "── $etc/perfpersistd.conf"$'\n\n'"\[daemon\].*── $etc/events.d/10-oom.conf.*flight.conf.*\[event flight/"
+! grep -rq "secret" config || fail "the archive has a secret"
 # tar takes HOST:FILE for another machine's. The place of the socket is relative to here.
 ln -s "$RUN/control" control
 "$BIN/perfctl" --socket ./control incident --last 1s -o at-10:00 >/dev/null 2>&1
