@@ -25,7 +25,18 @@ static int write_one(struct call *call, struct perfpersist *p, char **names, siz
 	code = take(call, p, names, n_names, selection, out.fd, false, false, &result);
 	if (code != EXIT_OK)
 		return code;
-	r = outfile_commit(&out);
+	/* Another perfctl may have chosen the same name. */
+	while ((r = outfile_commit_new(&out)) == -EEXIST) {
+		char *other = dated_name(output), *copy = other ? strdup(other) : NULL;
+
+		if (!copy) {
+			free(other);
+			return outfile_failed(output, -ENOMEM);
+		}
+		outfile_rename(&out, copy);
+		free(path);
+		path = other;
+	}
 	if (r < 0)
 		return outfile_failed(path, r);
 	fprintf(stderr, "perfctl record: %" PRIu64 " records, %" PRIu64 " bytes: %s\n",
@@ -36,17 +47,24 @@ static int write_one(struct call *call, struct perfpersist *p, char **names, siz
 int overwrite(struct call *call, struct perfpersist *p, char **names, size_t n_names,
 	      struct selection *selection, const char *output, uint64_t until, struct workload *w)
 {
-	int code = workload_start(w);
+	int code = workload_start(w), r, failed = EXIT_OK;
 
-	while (code == EXIT_OK && !signals_caught() && !workload_ended(w)) {
+	if (code != EXIT_OK)
+		return code;
+	while (!signals_caught() && !workload_ended(w)) {
 		uint64_t now = pp_clock_ns(CLOCK_MONOTONIC);
 
 		if (now >= until)
 			break;
-		if (signals_take(SIGUSR2))
-			code = write_one(call, p, names, n_names, selection, output);
-		else
+		if (!signals_take(SIGUSR2)) {
 			signals_wait(until - now, -1);
+			continue;
+		}
+		/* The one at the end has what one that is interrupted would have had. */
+		r = write_one(call, p, names, n_names, selection, output);
+		if (r != EXIT_OK && !signals_caught())
+			failed = r;
 	}
-	return code == EXIT_OK ? write_one(call, p, names, n_names, selection, output) : code;
+	r = write_one(call, p, names, n_names, selection, output);
+	return r != EXIT_OK ? r : failed;
 }

@@ -231,6 +231,27 @@ expect_eq "${#parts[@]}" 2 "snapshots"
 expect_eq "$(numbers "${parts[0]}" | tail -n 1)" 90099 "the newest in the first"
 expect_eq "$(numbers "${parts[1]}" | tail -n 200)" "$(seq 90000 90199)" "in the second"
 
+# Two at once, of one name: each keeps its own file.
+: >record.out
+recorders=()
+for _ in 1 2 3 4; do
+	"${PERFCTL[@]}" record --overwrite t/calls -o twice.data --timeout 60s 2>>record.out &
+	recorders+=($!)
+	_spawned+=($!)
+done
+is_caught() { # SIGUSR2 is number 12
+	((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status") >> 11 & 1))
+}
+for pid in "${recorders[@]}"; do
+	wait_until 30 is_caught "$pid"
+done
+kill -USR2 "${recorders[@]}"
+wait_until 30 has_files twice.data 4 || fail "of 4 snapshots at once there are: $(files twice.data)"
+kill -INT "${recorders[@]}"
+wait "${recorders[@]}"
+expect_eq "$(sed -n 's/.* bytes: //p' record.out | sort)" "$(files twice.data | sed 's|^\./||')" "the files that are told of"
+expect_eq "$(files twice.data | wc -l)" 8 "snapshots of four"
+
 # ── what cannot be read in time ──────────────────────────────────────────────────────────
 
 expect_ok perfctl create t/tiny -e raw_syscalls:sys_enter --filter "$ours" -m 4K

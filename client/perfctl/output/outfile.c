@@ -172,7 +172,8 @@ static int commit(struct outfile *f, bool is_new)
 	else if (r >= 0 && rename(f->hidden, f->path) < 0)
 		r = -errno;
 	if (r < 0) {
-		outfile_done(f);
+		if (r != -EEXIST || !is_new)
+			outfile_done(f);
 		return r;
 	}
 	free(f->hidden);

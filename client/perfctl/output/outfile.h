@@ -28,7 +28,7 @@ void outfile_rename(struct outfile *f, char *path);
 
 /* Gives the file its name and closes it. Not synced to the disk. -errno: the file is gone. */
 int outfile_commit(struct outfile *f);
-/* The same, and replaces nothing: -EEXIST. */
+/* The same, and replaces nothing. -EEXIST: it is still there, and can get another name by outfile_rename(). */
 int outfile_commit_new(struct outfile *f);
 
 /* Closes the file and discards it if it was not committed. Also for OUTFILE_NONE. */
