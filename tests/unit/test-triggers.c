@@ -828,6 +828,37 @@ START_TEST(a_second_set_that_nobody_needs)
 }
 END_TEST
 
+/* Who has the right to another name of a frozen event may not release what belongs to the first. */
+START_TEST(not_by_another_name)
+{
+	struct pp_msg_create_request shared = {
+		.ns = "b",
+		.name = "y",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	ck_assert_uint_eq(root.body.event.shares, 1);
+	b.config.max_memory = 2 * memory() + memory() / 2;
+	broker_limits(&b);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
+	expect("arm1- aim3:1");
+	fire(3);
+	expect("turn1-");
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 2), -ENOENT);
+	expect("");
+	ck_assert_ptr_nonnull(tapes_find(&b.lifecycle.tapes, 1));
+	ck_assert_int_eq(client_by_id(&root, PP_OP_RELEASE, 1), 0);
+	expect("give1");
+	ck_assert_uint_eq(now_of(1), PP_NOW_ARMED);
+	ck_assert_uint_eq(event_of(2)->truth.now, event_of(1)->truth.now);
+	ck_assert_uint_eq(event_of(2)->truth.now & PP_NOW_TURNED, 0);
+}
+END_TEST
+
 /* The engine ends, and what was frozen is released before it is a tape again. */
 START_TEST(a_release_before_the_turn)
 {
@@ -1332,6 +1363,7 @@ int main(void)
 	tcase_add_test(t, no_memory_to_arm);
 	tcase_add_test(t, a_second_set_comes_and_goes);
 	tcase_add_test(t, a_second_set_that_nobody_needs);
+	tcase_add_test(t, not_by_another_name);
 	tcase_add_test(t, a_release_before_the_turn);
 	tcase_add_test(t, no_memory_to_turn);
 	tcase_add_loop_test(t, deaths_while_arming, 0, 4 * ARRAY_SIZE(deaths));

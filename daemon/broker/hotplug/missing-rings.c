@@ -124,14 +124,12 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		e->missing = MISSING_REFUSED;
 }
 
-/* After a refusal, which stands. */
-static void on_renewed(struct waiter *waiter, const struct outcome *outcome)
+/* After a refusal, which stands, and is all that is told: both are tried again. */
+static void on_renewed(struct waiter *waiter, const struct outcome *outcome _unused_)
 {
 	struct missing_rings *a = (struct missing_rings *)waiter;
-	struct event *e = TAKE_PTR(a->about);
 
-	if (outcome->error && outcome->error != ENOENT)
-		refused(a, e, outcome->error, outcome->sentence);
+	a->about = NULL;
 }
 
 /* There is no room for the rings of new CPUs: counters of those that had been offline need none. */

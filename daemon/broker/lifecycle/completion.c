@@ -254,6 +254,11 @@ static void inherit(struct lifecycle *l, const struct event *gone)
 	successor->truth.memory = gone->truth.memory;
 	successor->missing = waits_for_cpus(l, gone) ? MISSING_DUE : gone->missing;
 	successor->missing_error = gone->missing_error;
+	/* What is armed goes on, and may have been fired at; its tape is still to be turned. */
+	successor->truth.now = gone->truth.now;
+	successor->closes = gone->closes;
+	successor->was_fired |= gone->was_fired;
+	successor->was_stopped |= gone->was_stopped;
 	charges_settle(&l->charges, successor);
 	for (size_t i = 0; i < r->n_settled; i++)
 		if (r->by_id[i]->truth.shares == gone->truth.id)
@@ -359,8 +364,10 @@ static void released(struct lifecycle *l, struct job *job)
 	struct event *e = registry_by_id(&l->registry, job->order.id);
 
 	tapes_remove(&l->tapes, job->order.id);
-	if (e && event_is_frozen(e))
+	if (e && event_is_frozen(e)) {
 		e->truth.now ^= PP_NOW_ARMED | PP_NOW_TURNED;
+		tell_names(l, e, 0);
+	}
 	tell(job, 0, NULL);
 }
 

@@ -104,10 +104,12 @@ void event_free(struct event *e);
 void event_set_state(struct event *e, enum pp_event_state to);
 
 /* Whether a trigger has frozen it, and it has no second set of rings: it is itself what is to be
- * released, also while that is not a tape yet. */
+ * released, also while that is not a tape yet. Under its first name: others may be in namespaces with other
+ * rights. */
 static inline bool event_is_frozen(const struct event *e)
 {
-	return e->truth.now & PP_NOW_TURNED && !(e->truth.now & (PP_NOW_SWAP | PP_NOW_STOPPED));
+	return !e->truth.shares && e->truth.now & PP_NOW_TURNED &&
+	       !(e->truth.now & (PP_NOW_SWAP | PP_NOW_STOPPED));
 }
 
 /* Keeps the firing until it is told, instead of an earlier one. 0; -ENOMEM. */

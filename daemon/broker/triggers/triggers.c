@@ -173,6 +173,9 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		return;
 	if (outcome->error) {
 		refused(t, e, outcome->error, outcome->sentence);
+		/* It is armed all the same, for those that need no more. */
+		if (t->type == PP_ORDER_ARM && e->truth.now & PP_NOW_ARMED)
+			targets_aim_anew(t, e);
 		return;
 	}
 	e->arm_error = 0;
