@@ -168,6 +168,9 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 	if (!k->keeping)
 		k->table.first = pp_clock_ns(CLOCK_MONOTONIC) - RINGS_CLOCK_SLACK;
 	merge(k, UINT64_MAX); /* the remaining records go to the new rings */
+	/* A CPU that was offline has run tasks since, without a ring: these are told once more. */
+	k->table.lacking |= k->keeping;
+	k->untold |= k->keeping;
 	r = put_rings(k, cpus, n, fds);
 	if (r < 0) {
 		if (!k->keeping)
@@ -175,12 +178,9 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 		return r;
 	}
 	k->table.since_rings = pp_clock_ns(CLOCK_MONOTONIC);
-	/* A CPU that was offline has run tasks since, without a ring: these are told once more, and what ended
-	 * meanwhile is missing. */
-	if (k->keeping) {
-		k->table.lacking = true;
+	/* What ended meanwhile is missing. */
+	if (k->keeping)
 		k->table.complete = MAX(k->table.complete, k->table.since_rings);
-	}
 	if (!k->keeping)
 		k->table.began = k->table.since_rings;
 	if (!k->keeping)
@@ -208,7 +208,10 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 	if (r < 0)
 		return r;
 	k->told = pp_clock_ns(CLOCK_MONOTONIC);
-	return table_tell(&k->table, time, &of_tasks, &of_maps);
+	r = table_tell(&k->table, time, &of_tasks, &of_maps);
+	if (r == 0)
+		k->untold = false;
+	return r;
 }
 
 /* A user who fills the table can do so again at once, and telling costs the engine as much
@@ -217,7 +220,7 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 
 static bool is_told(const struct keep *k)
 {
-	return k->table.told &&
+	return k->table.told && !k->untold &&
 	       (!k->table.lacking || pp_clock_ns(CLOCK_MONOTONIC) - k->told < TELL_AGAIN);
 }
 
@@ -255,7 +258,7 @@ int keep_drop(struct keep *k)
 	rings_unmap(&k->rings);
 	loaded_done(&k->loaded);
 	table_clear(&k->table);
-	k->keeping = k->behind = false;
+	k->keeping = k->behind = k->untold = false;
 	r = table_init(&k->table, max_memory);
 	malloc_trim(0);
 	return r;

@@ -25,6 +25,7 @@ struct keep {
 	bool behind;	 /* more records wait than one step applies */
 	uint64_t looked; /* when the rings were last emptied on schedule */
 	uint64_t told;	 /* when the engine's iterators last told what runs */
+	bool untold;	 /* a CPU has come since, on which others may have begun to run before */
 	struct keep_pause pause;
 };
 

@@ -29,6 +29,8 @@ int table_init(struct table *t, uint64_t max_memory)
 	if (!t->buckets || !t->notice_buckets || blobs_init(&t->blobs, &t->memory) < 0) {
 		memory_put(&t->memory, t->buckets);
 		memory_put(&t->memory, t->notice_buckets);
+		t->buckets = NULL;
+		t->notice_buckets = NULL;
 		return -ENOMEM;
 	}
 	return 0;
@@ -128,12 +130,13 @@ static struct thread *thread_of(struct table *t, uint32_t pid, uint32_t tid, uin
 static int apply_fork_process(struct table *t, const struct pp_record *r)
 {
 	struct process *parent = has_number(r->ppid) ? process_of(t, r->ppid, r->time) : NULL, *p;
-	struct thread *creator = thread_find(t, r->ptid);
+	struct thread *creator;
 
 	end_old(t, r->tid, r->time);
 	p = process_new(t, r->pid, r->time, parent);
 	if (!p)
 		return -ENOMEM;
+	creator = thread_find(t, r->ptid); /* not before: both may forget one that has ended */
 	p->main.forked = true;
 	p->main.ptid = r->ptid;
 	p->ppid = r->ppid;
@@ -148,7 +151,7 @@ static int apply_fork_process(struct table *t, const struct pp_record *r)
 static int apply_fork_thread(struct table *t, const struct pp_record *r)
 {
 	struct process *p = process_of(t, r->pid, r->time);
-	struct thread *creator = thread_find(t, r->ptid), *thread;
+	struct thread *creator, *thread;
 
 	end_old(t, r->tid, r->time);
 	/* This thread would have been the process. */
@@ -159,6 +162,7 @@ static int apply_fork_thread(struct table *t, const struct pp_record *r)
 		return -ENOMEM;
 	thread->forked = true;
 	thread->ptid = r->ptid;
+	creator = thread_find(t, r->ptid);
 	if (!creator || creator->process != p)
 		creator = &p->main;
 	memcpy(thread->comm, thread_comm(creator), COMM_SIZE);

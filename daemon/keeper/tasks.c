@@ -124,8 +124,10 @@ int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, s
 			return r;
 		n = read(fd, tasks.bytes + tasks.size, TASKS_READ);
 		/* An iterator that met no process in a while asks to be read again. */
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+			busy(context);
 			continue;
+		}
 		if (n < 0)
 			return -errno;
 		if (n == 0)
