@@ -701,7 +701,8 @@ struct perfpersist_checkpoint_stat {
 
 /*
  * Writes what is new, the newest max_bytes of it at most, and waits until it is on the disk. Until
- * then, and after any error, the file has what the last call wrote. ret may be NULL.
+ * then, and after any error, the file has what the last call wrote. ret may be NULL. -ESTALE: the event
+ * was refreshed since perfpersist_checkpoint_new(), and has other rings now; begin anew.
  */
 int perfpersist_checkpoint_write(struct perfpersist_checkpoint *one, uint64_t max_bytes,
 				 struct perfpersist_checkpoint_stat *ret);

@@ -39,7 +39,11 @@ int checkpoint_writer_init(struct checkpoint_writer *w, struct perfpersist_event
 {
 	int r;
 
-	*w = (struct checkpoint_writer){ .fd = -EBADF, .event = client_event_ref(e) };
+	*w = (struct checkpoint_writer){
+		.fd = -EBADF,
+		.event = client_event_ref(e),
+		.generation = e->generation,
+	};
 	r = checkpoint_header_make(e, &w->layout);
 	return r < 0 ? r : allocate(w);
 }
@@ -317,6 +321,8 @@ int checkpoint_writer_write(struct checkpoint_writer *w, uint64_t max_bytes,
 	bool is_new = !w->slot->sequence;
 	int r;
 
+	if (w->event->generation != w->generation)
+		return -ESTALE;
 	memcpy(w->next, w->slot, w->layout.slot_size);
 	r = write_rings(w, max_bytes, now, &sums);
 	if (r >= 0 && sums.written && fdatasync(w->fd) < 0)

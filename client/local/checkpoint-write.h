@@ -7,6 +7,7 @@
 
 struct checkpoint_writer {
 	struct perfpersist_event *event;
+	unsigned generation; /* of its rings, for which the layout is */
 	struct checkpoint_layout layout;
 	struct checkpoint_slot *slot; /* as it is on the disk; the next checkpoint begins with it */
 	struct checkpoint_slot *next;

@@ -281,7 +281,7 @@ static int start(struct perfpersist_perfdata *d)
 	if (d->is_started)
 		return d->out.error;
 	if (add_sideband_evsel(d) < 0)
-		return -ENOMEM;
+		return d->out.error = -ENOMEM;
 	d->is_started = true;
 	build_id_add(&d->build_ids, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", build_id,
 		     build_id_of_kernel(build_id));

@@ -166,8 +166,9 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time, uin
 	one->overwritten = one->told;
 	count_begin(one);
 	item.kind = one->id == id ? PERFPERSIST_STREAM_RESIZED : PERFPERSIST_STREAM_REPLACED;
-	/* What was recorded between the last copy and the end of these rings is in no copy. */
-	item.gap = was_copy || one->set > set + 1;
+	/* What was recorded between the last copy and the end of these rings is in no copy. Another event of this name: the
+	 * one before may have had more sets, which nobody says. */
+	item.gap = was_copy || one->id != id || one->set > set + 1;
 	return stream_push(s, i, &item, client_event_ref(e));
 }
 
@@ -209,6 +210,24 @@ static int look_at_copies(struct perfpersist_stream *s, size_t i, uint64_t now)
 	return 0;
 }
 
+/*
+ * Asks for rings of new CPUs, and whether there is a newer set. If that fails because the event was
+ * deleted, its rings say so at the next read. 1: there is a newer set.
+ */
+static int follow_notice(struct perfpersist_stream *s, size_t i, uint64_t now)
+{
+	struct streamed *one = s->all[i];
+	int r;
+
+	if (!one->has_notice || !s->is_told || now - one->asked < COPY_INTERVAL)
+		return 0;
+	r = perfpersist_event_refresh(one->event, s->p);
+	one->has_notice = r < 0 && r != -ENOENT && r != -ESTALE;
+	if (one->has_notice)
+		one->asked = now;
+	return r == -ESTALE;
+}
+
 int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 {
 	struct streamed *one = s->all[i];
@@ -223,12 +242,12 @@ int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 		end_rings(one, state);
 		return 0;
 	}
+	if (follow_notice(s, i, now) > 0) { /* they are not marked yet */
+		end_rings(one, PERFPERSIST_RINGS_RETIRED);
+		return 0;
+	}
 	if (r > 0)
 		one->looked = now;
-	/* If the refresh fails because the event was deleted or replaced, its rings say so at the
-	 * next read; on -EAGAIN the stream tries again. */
-	if (one->has_notice && s->is_told)
-		one->has_notice = perfpersist_event_refresh(one->event, s->p) == -EAGAIN;
 	is_paused = state == PERFPERSIST_RINGS_PAUSED;
 	if (is_paused == one->is_paused)
 		return 0;

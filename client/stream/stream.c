@@ -329,9 +329,12 @@ static int lacks_last_copy(struct perfpersist_stream *s)
 /* Ends an event of which nothing more can be read. */
 static int cut(struct perfpersist_stream *s, size_t i)
 {
-	s->all[i]->ended = true;
-	stop_wakeup(s, s->all[i]);
-	return stream_tell(s, i, PERFPERSIST_STREAM_CUT, s->all[i]->found);
+	struct streamed *one = s->all[i];
+	int r = stream_tell_overwritten(s, i, one->found);
+
+	one->ended = true;
+	stop_wakeup(s, one);
+	return r < 0 ? r : stream_tell(s, i, PERFPERSIST_STREAM_CUT, one->found);
 }
 
 _public_ int perfpersist_stream_dispatch(struct perfpersist_stream *s)
