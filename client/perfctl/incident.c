@@ -4,18 +4,15 @@
  * archive of it. Each part is another perfctl's output, so it is what a user would have seen.
  */
 #include <fcntl.h>
-#include <glob.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "client/perfctl/events/presets.h"
+#include "client/perfctl/machine.h"
 #include "client/perfctl/output/outdir.h"
 #include "client/perfctl/output/output.h"
 #include "client/perfctl/perfctl.h"
@@ -68,16 +65,6 @@ static int begin(struct incident *o)
 	else if (r < 0)
 		cannot("make", o->output, r);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
-}
-
-static FILE *append(const struct incident *o, const char *name)
-{
-	int fd = outdir_append(&o->out, name);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
-
-	if (!f)
-		close_fd(fd);
-	return f;
 }
 
 /* A terminal that is closed is the end, too. */
@@ -229,7 +216,7 @@ static int snapshot(const struct incident *o)
 
 static void title(const struct incident *o, const char *file, const char *text)
 {
-	_cleanup_(cleanup_fclose) FILE *f = append(o, file);
+	_cleanup_(cleanup_fclose) FILE *f = outdir_append_stream(&o->out, file);
 
 	if (f)
 		fprintf(f, "\n── %s\n\n", text);
@@ -251,7 +238,7 @@ static int report(const struct incident *o, const char *option, bool optional)
 		complain("cannot write what `perfctl report %s` says", option);
 	if (!optional || r != EXIT_NOT_FOUND)
 		return r;
-	f = append(o, "report.txt");
+	f = outdir_append_stream(&o->out, "report.txt");
 	if (f)
 		fputs("Not recorded.\n", f);
 	return EXIT_OK;
@@ -283,64 +270,6 @@ static int page(const struct incident *o)
 	return run_command(o, &c);
 }
 
-/* Files that are not there are left out. */
-static void copy_text(const struct incident *o, const char *path, const char *into)
-{
-	_cleanup_(cleanup_fclose) FILE *from = fopen(path, "re");
-	_cleanup_(cleanup_fclose) FILE *to = from ? append(o, into) : NULL;
-	char line[1024];
-
-	if (!to)
-		return;
-	fprintf(to, "\n── %s\n\n", path);
-	while (fgets(line, sizeof(line), from))
-		fputs(line, to);
-}
-
-/* What the machine was like. */
-static void tell_machine(const struct incident *o)
-{
-	static const char *const files[] = { "/etc/os-release",	     "/proc/uptime",
-					     "/proc/loadavg",	     "/proc/meminfo",
-					     "/proc/pressure/cpu",   "/proc/pressure/io",
-					     "/proc/pressure/memory" };
-	_cleanup_(cleanup_fclose) FILE *f = append(o, "about.txt");
-	time_t now = time(NULL);
-	struct utsname u;
-	struct tm tm;
-	char when[64];
-
-	if (f && !uname(&u) && localtime_r(&now, &tm) &&
-	    strftime(when, sizeof(when), "%F %T %z", &tm))
-		fprintf(f, "%s, %s %s %s %s, %ld CPUs; taken at %s\n", u.nodename, u.sysname,
-			u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_CONF), when);
-	if (f)
-		fflush(f);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		copy_text(o, files[i], "about.txt");
-}
-
-/* What the daemon reads of it, as far as the caller may read that, and no more: secrets of on-snapshot may be beside
- * these. */
-static void tell_configuration(const struct incident *o)
-{
-	char pattern[PATH_MAX], *end;
-	glob_t files;
-
-	/* Room for both. */
-	if (presets_links_place(o->call->connect.instance, pattern, sizeof(pattern) - 32) < 0)
-		return;
-	end = strrchr(pattern, '/');
-	strcpy(end, "/perfpersistd.conf");
-	copy_text(o, pattern, "config.txt");
-	strcpy(end, "/events.d/*.conf");
-	if (glob(pattern, 0, NULL, &files) != 0)
-		return;
-	for (size_t i = 0; i < files.gl_pathc; i++)
-		copy_text(o, files.gl_pathv[i], "config.txt");
-	globfree(&files);
-}
-
 /* Without a daemon there is nothing to tell of it. */
 static int about(const struct incident *o)
 {
@@ -351,8 +280,7 @@ static int about(const struct incident *o)
 					       { "limits" } };
 	int r = EXIT_OK;
 
-	tell_machine(o);
-	tell_configuration(o);
+	machine_tell(&o->out, o->call->connect.instance);
 	for (size_t i = 0; r == EXIT_OK && i < ARRAY_SIZE(told); i++) {
 		struct command c = perfctl(o, told[i][0]);
 

@@ -383,7 +383,7 @@ static int watch_over_us(struct manager *m)
 
 	if (r < 0)
 		return r;
-	if (r == 0) /* what was refused is tried again, also without systemd */
+	if (r == 0) /* without systemd; what was refused is tried again all the same */
 		limit = 60 * 1000000ULL;
 	m->watchdog = limit / 2;
 	return sd_event_add_time_relative(m->loop, NULL, CLOCK_MONOTONIC, m->watchdog,

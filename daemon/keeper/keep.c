@@ -178,13 +178,12 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 		return r;
 	}
 	k->table.since_rings = pp_clock_ns(CLOCK_MONOTONIC);
-	/* What ended meanwhile is missing. */
-	if (k->keeping)
+	if (k->keeping) { /* what ended meanwhile is missing */
 		k->table.complete = MAX(k->table.complete, k->table.since_rings);
-	if (!k->keeping)
+	} else {
 		k->table.began = k->table.since_rings;
-	if (!k->keeping)
 		k->pause = (struct keep_pause){ PAUSE_SOON, PAUSE_LATE };
+	}
 	k->keeping = true;
 	return 0;
 }

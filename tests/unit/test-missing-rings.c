@@ -190,19 +190,15 @@ START_TEST(nobody_is_kept_waiting)
 }
 END_TEST
 
-/* Another user's deletion is carried out before the CPUs. */
-START_TEST(gone_before_its_turn)
+/* Deletes x for another user, whose order is carried out before that about the CPUs. */
+static void delete_before_its_turn(void)
 {
-	struct pp_msg_name x;
-	struct event *e;
+	struct pp_msg_name x = client_name("a", "x");
+	struct event *e = event_of("x");
 
-	create_on("x", "");
-	create_on("y", "");
-	e = event_of("x");
 	fake_wait(&b.engine, true);
 	client_send_create(&root, "a", "slow");
 	client_send_create(&root, "a", "slower");
-	x = client_name("a", "x");
 	e->ns->owner = TEAM;
 	client_send(&team, PP_OP_DELETE, &x);
 	broker_settle(&b);
@@ -218,12 +214,19 @@ START_TEST(gone_before_its_turn)
 	ck_assert_int_eq(client_receive(&root), 0);
 	ck_assert_int_eq(client_receive(&root), 0);
 	broker_settle(&b);
-	ck_assert_str_eq(shown("y")->cpus, "0-3");
 	ck_assert_ptr_null(b.missing_rings.about);
+}
+
+START_TEST(gone_before_its_turn)
+{
+	create_on("x", "");
+	create_on("y", "");
+	delete_before_its_turn();
+	ck_assert_str_eq(shown("y")->cpus, "0-3");
 }
 END_TEST
 
-/* Likewise, and the rings live on under another name, which wants the CPU as well. */
+/* The rings live on under another name, which wants the CPU as well. */
 START_TEST(inherited_before_its_turn)
 {
 	struct pp_msg_create_request shared = {
@@ -233,29 +236,11 @@ START_TEST(inherited_before_its_turn)
 		.count = 1,
 		.selections[0].event = "cpu-clock",
 	};
-	struct pp_msg_name x = client_name("a", "x");
-	struct event *e;
 
 	create_on("x", "");
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
-	e = event_of("x");
-	fake_wait(&b.engine, true);
-	client_send_create(&root, "a", "slow");
-	client_send_create(&root, "a", "slower");
-	e->ns->owner = TEAM;
-	client_send(&team, PP_OP_DELETE, &x);
-	broker_settle(&b);
-	event_rest(e);
-	missing_rings_add(&b.missing_rings);
-	event_set_state(e, PP_EVENT_DELETING);
-	fake_wait(&b.engine, false);
-	ck_assert_int_eq(client_receive(&team), 0);
-	broker_settle(&b);
-	ck_assert_int_eq(client_receive(&root), 0);
-	ck_assert_int_eq(client_receive(&root), 0);
-	broker_settle(&b);
+	delete_before_its_turn();
 	ck_assert_str_eq(shown("y")->cpus, "0-3");
-	ck_assert_ptr_null(b.missing_rings.about);
 }
 END_TEST
 

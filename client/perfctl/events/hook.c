@@ -482,7 +482,7 @@ int hook(const struct hook_options *options)
 		if (run_all(&h) < 0)
 			return EXIT_FAILED;
 		if (options->once && signals_caught())
-			complain("interrupted: the command has not run for every snapshot");
+			complain("interrupted: the command may not have run for every snapshot");
 		if (options->once)
 			return h.failed || signals_caught() ? EXIT_FAILED : EXIT_OK;
 		wait_for_more(&h);

@@ -156,6 +156,16 @@ int outdir_append(const struct outdir *o, const char *name)
 	return create(o->dir, name, O_APPEND);
 }
 
+FILE *outdir_append_stream(const struct outdir *o, const char *name)
+{
+	int fd = outdir_append(o, name);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
+
+	if (!f)
+		close_fd(fd);
+	return f;
+}
+
 int outdir_archive(const struct outdir *o)
 {
 	return create(o->top, o->archive, O_EXCL);

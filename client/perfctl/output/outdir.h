@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 struct outdir {
 	int parent;		/* the place; -EBADF: nothing is open */
 	int top;		/* the hidden directory, mode 0700; it gets the archive, too */
@@ -23,6 +25,8 @@ int outdir_open(const char *path, struct outdir *ret);
 
 /* A file of the directory, mode 0600, to append to. -errno. */
 int outdir_append(const struct outdir *o, const char *name);
+/* The same for fclose(3). NULL with errno. */
+FILE *outdir_append_stream(const struct outdir *o, const char *name);
 /* The archive, empty. -errno. */
 int outdir_archive(const struct outdir *o);
 

@@ -187,7 +187,7 @@ static void look_unasked(struct hotplug *h)
 	h->looked(h->userdata);
 }
 
-/* Runs after any other wakeup, at least the watchdog's, so that it never causes one. */
+/* Runs after any other wakeup, at least that of the manager's timer, so that it never causes one. */
 static int on_anything(sd_event_source *s _unused_, void *userdata)
 {
 	struct hotplug *h = userdata;
