@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "daemon/keeper/emit.h"
+#include "daemon/keeper/pump.h"
 #include "daemon/keeper/tasks.h"
 #include "daemon/log.h"
 #include "proto/clock.h"
@@ -118,7 +119,7 @@ static void merge(struct keep *k, uint64_t until)
 }
 
 /* For callers that need every record that has arrived. This is a third of the time after which the
- * broker gives the keeper up as stuck (daemon/broker/sideband/keeper.c). */
+ * broker gives the keeper up as stuck (daemon/broker/link/keeper.c). */
 #define DRAIN_MAX 10000000000ULL /* ns */
 
 static int drain(struct keep *k)
@@ -188,6 +189,30 @@ int keep_rings(struct keep *k, const struct pp_keep_cpu *cpus, size_t n, int *fd
 	return 0;
 }
 
+/* Of one iterator. With both, and what else a request does, the keeper answers before the broker gives
+ * it up as stuck (daemon/broker/link/keeper.c). */
+#define LIST_MAX 20000000000ULL /* ns */
+
+static int read_list(struct keep *k, int iterator, const char *what, struct tasks *ret)
+{
+	struct pump *pump;
+	int fd, stopped, r = pump_start(iterator, &pump, &fd);
+
+	if (r < 0)
+		return r;
+	r = tasks_read(fd, TASKS_SIZE_MAX, pp_clock_ns(CLOCK_MONOTONIC) + LIST_MAX, keep_busy, k,
+		       ret);
+	stopped = pump_stop(pump);
+	if (r < 0)
+		return r;
+	if (ret->unfinished)
+		log_warning(
+			"The kernel has not listed all %s in %llu seconds: a process makes it slow "
+			"or holds its lock. The rest is missing, and counted.",
+			what, LIST_MAX / 1000000000);
+	return ret->unfinished ? 0 : stopped;
+}
+
 int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 {
 	_cleanup_(tasks_free) struct tasks of_tasks = { 0 }, of_maps = { 0 };
@@ -199,9 +224,9 @@ int keep_tasks(struct keep *k, int fds[static PP_KEEP_ITERATORS])
 	loaded_put(&k->loaded, fds[2]);
 	fds[2] = -EBADF;
 	look_for_programs(k);
-	r = tasks_read(fds[0], TASKS_SIZE_MAX, keep_busy, k, &of_tasks);
+	r = read_list(k, fds[0], "threads", &of_tasks);
 	if (r == 0)
-		r = tasks_read(fds[1], TASKS_SIZE_MAX, keep_busy, k, &of_maps);
+		r = read_list(k, fds[1], "mappings", &of_maps);
 	if (r == 0)
 		r = drain(k);
 	if (r < 0)

@@ -82,7 +82,7 @@ static int read_there(int file, void (*busy)(void *context), void *context, stru
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : tasks_read(fd, TASKS_SIZE_MAX, busy, context, ret);
+	return fd < 0 ? -errno : tasks_read(fd, TASKS_SIZE_MAX, 0, busy, context, ret);
 }
 
 /* ── differences ────────────────────────────────────────────────────────────────────────── */

@@ -2,11 +2,14 @@
 /* Reads and checks the iterators' entries. */
 #include "daemon/keeper/tasks.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/keeper/table.h"
 #include "daemon/tasks.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
 
 #define CUT 0	       /* our own entry, behind the rest of a process that was cut short */
@@ -111,30 +114,64 @@ static int make_room(struct tasks *tasks, size_t max, size_t *room)
 	return 0;
 }
 
-int tasks_read(int fd, size_t max, void (*busy)(void *context), void *context, struct tasks *ret)
+/* How long nothing may come before busy() is called again. */
+#define BUSY_AGAIN 50 /* ms */
+
+/* 1: there is something to read; 0: not yet. */
+static int wait_for_entries(int fd, uint64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return deadline ? poll(&p, 1, BUSY_AGAIN) : 1;
+}
+
+/* Leaves out the entry that was read in part. */
+static int trim(struct tasks *tasks)
+{
+	struct head h = { 0 };
+	size_t at = 0;
+	int r;
+
+	while ((r = head_at(tasks, at, &h)) > 0)
+		at += h.size;
+	tasks->size = at;
+	return r;
+}
+
+/* 1: read something, or nothing yet; 0: the end. */
+static int read_more(int fd, uint64_t deadline, struct tasks *tasks)
+{
+	int r = wait_for_entries(fd, deadline);
+	ssize_t n;
+
+	if (r == 0)
+		return 1;
+	n = r < 0 ? r : read(fd, tasks->bytes + tasks->size, TASKS_READ);
+	/* An iterator that met no process in a while asks to be read again. */
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 1 : -errno;
+	tasks->size += (size_t)n;
+	return n > 0;
+}
+
+int tasks_read(int fd, size_t max, uint64_t deadline, void (*busy)(void *context), void *context,
+	       struct tasks *ret)
 {
 	_cleanup_(tasks_free) struct tasks tasks = { 0 };
 	size_t room = 0;
+	int r = 1;
 
-	for (;;) {
-		int r = make_room(&tasks, max, &room);
-		ssize_t n;
-
-		if (r < 0)
-			return r;
-		n = read(fd, tasks.bytes + tasks.size, TASKS_READ);
-		/* An iterator that met no process in a while asks to be read again. */
-		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-			busy(context);
-			continue;
-		}
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		tasks.size += (size_t)n;
+	while (r > 0 && !tasks.unfinished) {
+		r = make_room(&tasks, max, &room);
+		if (r == 0)
+			r = read_more(fd, deadline, &tasks);
 		busy(context);
+		tasks.unfinished = deadline && r > 0 && pp_clock_ns(CLOCK_MONOTONIC) >= deadline;
 	}
+	if (tasks.unfinished)
+		r = trim(&tasks);
+	if (r < 0)
+		return r;
 	*ret = tasks;
 	tasks.bytes = NULL;
 	return 0;
@@ -450,6 +487,19 @@ static void end_unseen(struct table *t, uint64_t time)
 	}
 }
 
+/* The list, which is in order of pids, ended before it came to these. */
+static void lessen_unreached(struct table *t, const struct tasks *maps)
+{
+	struct head h = { 0 };
+	struct process *p;
+
+	for (size_t at = 0; head_at(maps, at, &h) > 0; at += h.size)
+		;
+	TAILQ_FOREACH(p, &t->alive, link)
+	if (p->root && p->main.tid >= h.pid)
+		process_lessen(t, p, 0);
+}
+
 static void drop_roots(struct table *t, struct processes *of)
 {
 	struct process *p;
@@ -470,10 +520,13 @@ int table_tell(struct table *t, uint64_t time, const struct tasks *tasks, const 
 	t->lacking = false;
 	see_nobody(t);
 	r = tell_all(&s, PP_TASK, tasks);
-	if (r == 0 && s.mending)
+	if (r == 0 && s.mending && !tasks->unfinished)
 		end_unseen(t, time);
 	if (r == 0)
 		r = tell_all(&s, PP_TASK_MAP, maps);
+	if (r == 0 && maps->unfinished)
+		lessen_unreached(t, maps);
+	t->lost += tasks->unfinished;
 	known_done(&s);
 	if (r < 0)
 		return r;

@@ -99,7 +99,7 @@ static void apply_made(struct table *t, struct input *in)
 
 static struct tasks copy_of(const void *bytes, size_t n)
 {
-	struct tasks tasks = { malloc(n + 1), n };
+	struct tasks tasks = { .bytes = malloc(n + 1), .size = n };
 
 	if (!tasks.bytes)
 		abort();

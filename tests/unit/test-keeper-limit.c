@@ -154,7 +154,8 @@ START_TEST(told_again)
 		{ PP_TASK, sizeof(tasks[0]), 100, 100, 1, 0, 50, "sh" },
 		{ PP_TASK, sizeof(tasks[0]), 200, 200, 1, 0, 60, "kept" },
 	};
-	struct tasks of_tasks = { (uint8_t *)tasks, sizeof(tasks) }, of_maps = { 0 };
+	struct tasks of_tasks = { .bytes = (uint8_t *)tasks, .size = sizeof(tasks) },
+		     of_maps = { 0 };
 	struct pp_keep_status status;
 	struct timespec clock;
 	struct keep k;

@@ -78,7 +78,7 @@ static void has(uint32_t id, uint64_t start, uint64_t loaded)
 
 static void look(uint64_t time)
 {
-	struct tasks there = { malloc(iterator_size + 1), iterator_size };
+	struct tasks there = { .bytes = malloc(iterator_size + 1), .size = iterator_size };
 
 	ck_assert_int_eq(pread(iterator, there.bytes, iterator_size, 0), (ssize_t)iterator_size);
 	ck_assert_int_eq(loaded_told(&of_iterator, &table, &there, time), 0);

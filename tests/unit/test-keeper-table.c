@@ -6,8 +6,10 @@
 #include "tests/unit/keeper-table.h"
 
 #include "daemon/keeper/emit.h"
+#include "daemon/keeper/pump.h"
 #include "daemon/keeper/tasks.h"
 #include "daemon/tasks.h"
+#include "proto/clock.h"
 #include "tests/unit/sideband-replay.h"
 
 #include <fcntl.h>
@@ -289,8 +291,8 @@ static struct told_map told_map(uint32_t pid, uint64_t start, const char *path)
 
 static int tell(const struct pp_task *tasks, size_t n, const struct told_map *map, size_t n_maps)
 {
-	struct tasks of_tasks = { (uint8_t *)tasks, n * sizeof(*tasks) };
-	struct tasks of_maps = { (uint8_t *)map, n_maps * sizeof(*map) };
+	struct tasks of_tasks = { .bytes = (uint8_t *)tasks, .size = n * sizeof(*tasks) };
+	struct tasks of_maps = { .bytes = (uint8_t *)map, .size = n_maps * sizeof(*map) };
 
 	return table_tell(&table, now, &of_tasks, &of_maps);
 }
@@ -434,7 +436,7 @@ START_TEST(greedy_are_cut_short)
 	_cleanup_close_ int fd = memfd_create("told", MFD_CLOEXEC);
 	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
 	struct pp_task tasks[MODEST + GREEDY];
-	struct tasks of_tasks = { (uint8_t *)tasks, sizeof(tasks) };
+	struct tasks of_tasks = { .bytes = (uint8_t *)tasks, .size = sizeof(tasks) };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(tasks); i++)
 		tasks[i] = told_task(1000 + i, 1000 + i, 50, "sh");
@@ -444,7 +446,7 @@ START_TEST(greedy_are_cut_short)
 	ck_assert_int_eq(write_told(fd, 1000 + MODEST, GREEDY, 5000), 0);
 	lseek(fd, 0, SEEK_END);
 	ck_assert_int_eq(write_told(fd, 1000 + MODEST / 2, MODEST / 2, 5), 0);
-	ck_assert_int_eq(tasks_read(fd, 2 << 20, idle, NULL, &of_maps), 0);
+	ck_assert_int_eq(tasks_read(fd, 2 << 20, 0, idle, NULL, &of_maps), 0);
 	ck_assert_uint_lt(of_maps.size, 2 << 20);
 	ck_assert_int_eq(table_tell(&table, now, &of_tasks, &of_maps), 0);
 	ck_assert_uint_eq(table.forgotten, GREEDY);
@@ -464,9 +466,86 @@ START_TEST(no_end_of_processes)
 	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
 
 	ck_assert_int_eq(write_told(fd, 1000, 30000, 1), 0);
-	ck_assert_int_eq(tasks_read(fd, 2 << 20, idle, NULL, &of_maps), -EFBIG);
+	ck_assert_int_eq(tasks_read(fd, 2 << 20, 0, idle, NULL, &of_maps), -EFBIG);
 	lseek(fd, 1 << 20, SEEK_SET); /* no entry begins here */
-	ck_assert_int_eq(tasks_read(fd, 1 << 20, idle, NULL, &of_maps), -EBADMSG);
+	ck_assert_int_eq(tasks_read(fd, 1 << 20, 0, idle, NULL, &of_maps), -EBADMSG);
+}
+END_TEST
+
+/* As of an iterator that hangs in the middle of an entry. */
+START_TEST(list_that_hangs)
+{
+	struct pp_task tasks[2] = { told_task(100, 100, 50, "sh"), told_task(200, 200, 50, "sh") };
+	_cleanup_(tasks_free) struct tasks of_tasks = { 0 };
+	struct pump *pump;
+	int ends[2], from;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	ck_assert_int_eq(write(ends[1], tasks, sizeof(tasks) - 8), sizeof(tasks) - 8);
+	ck_assert_int_eq(pump_start(ends[0], &pump, &from), 0);
+	ck_assert_int_eq(tasks_read(from, 2 << 20, pp_clock_ns(CLOCK_MONOTONIC) + 200000000, idle,
+				    NULL, &of_tasks),
+			 0);
+	pump_stop(pump);
+	ck_assert(of_tasks.unfinished);
+	ck_assert_uint_eq(of_tasks.size, sizeof(*tasks));
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+START_TEST(list_to_its_end)
+{
+	_cleanup_close_ int fd = memfd_create("told", MFD_CLOEXEC);
+	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
+	struct pump *pump;
+	int from;
+
+	ck_assert_int_eq(write_told(fd, 1000, 100, 50), 0);
+	ck_assert_int_eq(pump_start(fd, &pump, &from), 0);
+	ck_assert_int_eq(tasks_read(from, 2 << 20, UINT64_MAX, idle, NULL, &of_maps), 0);
+	ck_assert_int_eq(pump_stop(pump), 0);
+	ck_assert(!of_maps.unfinished);
+	ck_assert_uint_eq(of_maps.size, 100 * 50 * sizeof(struct told_map));
+}
+END_TEST
+
+START_TEST(list_that_fails)
+{
+	_cleanup_close_ int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_(tasks_free) struct tasks of_maps = { 0 };
+	struct pump *pump;
+	int from;
+
+	ck_assert_int_eq(pump_start(directory, &pump, &from), 0);
+	ck_assert_int_eq(tasks_read(from, 2 << 20, UINT64_MAX, idle, NULL, &of_maps), 0);
+	ck_assert_int_eq(pump_stop(pump), -EISDIR);
+}
+END_TEST
+
+/* What is not in an unfinished list may be there all the same. */
+START_TEST(unfinished_lists)
+{
+	struct pp_task tasks[] = { told_task(100, 100, 50, "sh"), told_task(200, 200, 50, "sh"),
+				   told_task(300, 300, 50, "sh") };
+	struct told_map map[] = { told_map(100, 0x1000, "/bin/sh"),
+				  told_map(200, 0x1000, "/bin/sh") };
+	struct tasks of_tasks = { .bytes = (uint8_t *)tasks, .size = sizeof(tasks) };
+	struct tasks of_maps = { .bytes = (uint8_t *)map, .size = sizeof(map), .unfinished = true };
+
+	ck_assert_int_eq(table_tell(&table, now, &of_tasks, &of_maps), 0);
+	ck_assert_uint_eq(table.forgotten, 2); /* of 200 there may be more */
+	ck_assert_uint_eq(table.lost, 0);
+	ck_assert_uint_eq(maps_of(200), 1);
+	loses(5);
+	now += 100;
+	of_tasks = (struct tasks){ .bytes = (uint8_t *)tasks,
+				   .size = sizeof(*tasks),
+				   .unfinished = true };
+	of_maps.unfinished = false;
+	ck_assert_int_eq(table_tell(&table, now, &of_tasks, &of_maps), 0);
+	ck_assert_uint_eq(table.lost, 6);
+	ck_assert_uint_eq(table.n_ended, 0);
 }
 END_TEST
 
@@ -849,6 +928,10 @@ int main(void)
 	tcase_add_test(t, told_of_many_maps);
 	tcase_add_test(t, greedy_are_cut_short);
 	tcase_add_test(t, no_end_of_processes);
+	tcase_add_test(t, list_that_hangs);
+	tcase_add_test(t, list_to_its_end);
+	tcase_add_test(t, list_that_fails);
+	tcase_add_test(t, unfinished_lists);
 	tcase_add_test(t, told_wrong);
 	tcase_add_test(t, oldest_ended_go);
 	tcase_add_test(t, names_stay);
