@@ -666,6 +666,7 @@ static bool fake_act(struct fake_engine *f, const struct pp_order *o, struct pp_
 		f->given_rights++;
 		for (size_t i = 0; i < f->n; i++)
 			if (strcmp(f->events[i].spec.ns, o->spec.ns) == 0) {
+				f->events[i].spec.owner = o->spec.owner;
 				f->events[i].spec.group = o->spec.group;
 				f->events[i].spec.mode = o->spec.mode;
 			}

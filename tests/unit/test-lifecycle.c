@@ -866,12 +866,20 @@ START_TEST(rights_follow_the_configuration)
 	broker_until(&b, !orders_first(b.lifecycle.orders));
 	ck_assert_uint_eq(b.engine.events[1].spec.group, 77);
 	ck_assert_uint_eq(b.engine.events[1].spec.mode, 0600);
+	ck_assert_int_eq(
+		registry_configure(&b.lifecycle.registry, "a", 5, 77, 0600, NAMESPACE_LIVE_GROUP),
+		1);
+	fake_hang_up(&b.engine);
+	broker_until(&b, !orders_is_up(b.lifecycle.orders));
+	broker_until(&b, b.engine.given_rights == 2);
+	broker_until(&b, !orders_first(b.lifecycle.orders));
+	ck_assert_uint_eq(b.engine.events[1].spec.owner, 5);
 	/* Only once: the next time everything matches. */
 	fake_hang_up(&b.engine);
 	broker_until(&b, !orders_is_up(b.lifecycle.orders));
 	broker_until(&b, orders_is_up(b.lifecycle.orders));
 	broker_settle(&b);
-	ck_assert_uint_eq(b.engine.given_rights, 1);
+	ck_assert_uint_eq(b.engine.given_rights, 2);
 }
 END_TEST
 

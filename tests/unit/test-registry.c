@@ -94,7 +94,8 @@ START_TEST(configured_namespaces_stay_as_they_are)
 	ck_assert_uint_eq(x->ns->mode, 0600);
 	ck_assert_int_eq(x->ns->live, NAMESPACE_LIVE_OWNER);
 	/* Reconfigured: the return value says whether the files of its events need other rights. */
-	ck_assert_int_eq(registry_configure(&r, "a", 9, 2, 0600, NAMESPACE_LIVE_NOBODY), 0);
+	ck_assert_int_eq(registry_configure(&r, "a", 1, 2, 0600, NAMESPACE_LIVE_NOBODY), 0);
+	ck_assert_int_eq(registry_configure(&r, "a", 9, 2, 0600, NAMESPACE_LIVE_NOBODY), 1);
 	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0600, NAMESPACE_LIVE_NOBODY), 1);
 	ck_assert_int_eq(registry_configure(&r, "a", 9, 3, 0640, NAMESPACE_LIVE_NOBODY), 1);
 	ck_assert_uint_eq(x->ns->owner, 9);

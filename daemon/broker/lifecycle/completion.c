@@ -124,11 +124,10 @@ static void created(struct lifecycle *l, struct job *job)
 		e->missing = MISSING_DUE; /* a CPU came during the creation */
 	charges_settle(&l->charges, e);
 	/* The namespace's rights may have changed while the order waited. */
-	if ((t->spec.group != e->ns->group || t->spec.mode != e->ns->mode) &&
-	    lifecycle_rights(l, e->ns) < 0)
-		log_warning(
-			"The files of %s/%s keep group %u and mode %04o: there is no memory, or no engine.",
-			t->spec.ns, t->spec.name, t->spec.group, t->spec.mode);
+	if (namespace_differs(e->ns, &t->spec) && lifecycle_rights(l, e->ns) < 0)
+		log_warning("The files of %s/%s keep owner %u, group %u and mode %04o: there is no "
+			    "memory, or no engine.",
+			    t->spec.ns, t->spec.name, t->spec.owner, t->spec.group, t->spec.mode);
 	lifecycle_notify(l, PP_NOTICE_CREATED, e);
 	tell(job, 0, NULL);
 }
@@ -378,6 +377,7 @@ static void given_rights(struct lifecycle *l, const struct job *job)
 
 		if (strcmp(spec->ns, job->spec.ns) != 0)
 			continue;
+		spec->owner = job->spec.owner;
 		spec->group = job->spec.group;
 		spec->mode = job->spec.mode;
 	}

@@ -268,13 +268,13 @@ static void compare_rights(struct lifecycle *l)
 		const struct pp_spec *made = &e->truth.spec;
 
 		if (e->state == PP_EVENT_CREATING || e->ns == ordered ||
-		    (made->group == e->ns->group && made->mode == e->ns->mode))
+		    !namespace_differs(e->ns, made))
 			continue;
 		if (lifecycle_rights(l, e->ns) < 0)
 			log_warning(
-				"The registry's files of the namespace %s keep group %u and mode "
-				"%04o: there is no memory, or no engine.",
-				e->ns->name, made->group, made->mode);
+				"The registry's files of the namespace %s keep owner %u, group %u "
+				"and mode %04o: there is no memory, or no engine.",
+				e->ns->name, made->owner, made->group, made->mode);
 		ordered = e->ns;
 	}
 }

@@ -28,3 +28,8 @@ void namespace_free(struct namespace *ns)
 	assert(ns->n_events == 0);
 	free(ns);
 }
+
+bool namespace_differs(const struct namespace *ns, const struct pp_spec *made)
+{
+	return made->owner != ns->owner || made->group != ns->group || made->mode != ns->mode;
+}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/order.h"
 #include "proto/ring.h"
 
 #define NAMESPACE_MODE 0640 /* the default */
@@ -42,3 +43,6 @@ struct namespace
 /* NULL: no memory. name is valid (pp_name_is_valid). */
 struct namespace *namespace_new(const char *name, uint32_t owner, uint32_t group, uint32_t mode);
 void namespace_free(struct namespace *ns);
+
+/* Whether the engine gave what `made` is of other rights than the namespace has now. */
+bool namespace_differs(const struct namespace *ns, const struct pp_spec *made);

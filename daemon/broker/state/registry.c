@@ -143,7 +143,7 @@ int registry_configure(struct registry *registry, const char *name, uint32_t own
 		       uint32_t mode, enum namespace_live live)
 {
 	struct namespace *ns = registry_namespace(registry, name);
-	int differs = ns && (ns->group != group || ns->mode != mode);
+	int differs = ns && (ns->owner != owner || ns->group != group || ns->mode != mode);
 
 	if (!ns) {
 		int r = add_namespace(registry, name, owner, group, mode, &ns);
