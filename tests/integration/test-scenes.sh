@@ -99,8 +99,9 @@ played fork-stall 0 "sc-server\\[.* ran without a sleep for up to $ms, " sc-serv
 
 rest
 for _ in {1..2000}; do "$(type -P true)"; done
-against 'true \(of bash\)'
-incident "$from" "bash\\[$$\\] began (19|20)[0-9][0-9] processes in $ms, as true; they ran $ms in all"
+began="bash\\[$$\\] began (19|20)[0-9][0-9] processes in $ms, as true; they ran $ms in all"
+against "$began"
+incident "$from" "$began"
 
 rest
 "$BIN/scene" crash 1 >said

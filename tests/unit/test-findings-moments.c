@@ -115,6 +115,36 @@ START_TEST(test_incident)
 }
 END_TEST
 
+/* sh begins so many processes, of which the last one runs for so long. */
+static void began(uint64_t n, uint64_t at, uint64_t longest)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct latency_now now = { .time = (at + i) * MS };
+		uint32_t tid = 1000 + (uint32_t)at + i;
+		struct latency_who parent = who("sh", 10), child = who("true", tid);
+		struct latency_run run = { .begin = now.time,
+					   .end = now.time + (i + 1 < n ? 1 : longest) * MS,
+					   .pid = tid,
+					   .who = child,
+					   .sleeps = true };
+		struct findings *f = compare_findings_at(c, now.time);
+
+		ck_assert_int_eq(findings_fork(f, &now, &parent, &child), 0);
+		ck_assert_int_eq(c->watcher.ran(c, &run), 0);
+	}
+}
+
+/* More processes than ever (0), but not as many as always (1), also if one of them runs for long (2). */
+START_TEST(test_forks)
+{
+	compare_begin_of(10);
+	for (uint64_t t = 0; t < 10000; t += 1000)
+		began(_i ? 30 : 5, t, 1);
+	began(30, 10500, _i == 2 ? 40 : 1);
+	expect_told(_i ? NULL : "true");
+}
+END_TEST
+
 /* It dies of a signal. */
 static void died(const char *comm, uint64_t at, int number)
 {
@@ -168,6 +198,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_more, 0, 3);
 	tcase_add_loop_test(tc, test_noise, 0, 2);
 	tcase_add_test(tc, test_incident);
+	tcase_add_loop_test(tc, test_forks, 0, 3);
 	tcase_add_loop_test(tc, test_fault, 0, 3);
 	tcase_add_test(tc, test_too_little);
 	suite_add_tcase(s, tc);

@@ -92,17 +92,23 @@ static bool is_fault(const struct finding *g)
 	       (g->kind == FINDING_CRASH && g->number != SIGKILL && g->number != SIGTRAP);
 }
 
-/* Others are told by what a comparison counts: processes begun, CPU time; and what hangs is known at the end alone. */
+/* CPU time is told by what a comparison counts; and what hangs is known at the end alone. */
 static bool is_compared(const struct finding *g)
 {
-	return is_fault(g) || (g->kind != FINDING_CRASH && g->kind != FINDING_FORKS &&
-			       g->kind != FINDING_USAGE && g->kind != FINDING_HANG);
+	return is_fault(g) ||
+	       (g->kind != FINDING_CRASH && g->kind != FINDING_USAGE && g->kind != FINDING_HANG);
 }
 
-/* Faults take no time. */
+/* Of these it matters how many there are: faults take no time, and of the processes that began one alone
+ * may have run for long. */
+static bool is_counted(const struct finding *g)
+{
+	return is_fault(g) || g->kind == FINDING_FORKS;
+}
+
 static uint64_t amount(const struct finding *g)
 {
-	return is_fault(g) ? g->n : g->sum;
+	return is_counted(g) ? g->n : g->sum;
 }
 
 static bool is_same(const struct finding_party *a, const struct finding_party *b)
@@ -136,7 +142,7 @@ static bool is_alone(const struct judge *j, size_t slice, const struct finding *
 		}
 		sum = MAX(sum, of_slice);
 	}
-	return g->max > LONGER * longest || amount(g) > MORE * sum;
+	return (!is_counted(g) && g->max > LONGER * longest) || amount(g) > MORE * sum;
 }
 
 /* The most that is alone in a slice before the moment, but in one that had an incident. */
