@@ -136,6 +136,7 @@ static int be_told(struct perfpersist_stream *s, struct streamed *one)
 	if (r >= 0)
 		r = listen_to(s, perfpersist_fd(s->p));
 	one->is_told = r >= 0;
+	one->has_notice = one->is_told; /* a CPU may have come before we were told */
 	s->is_told |= one->is_told;
 	return s->options.wakeup ? r : 0;
 }
@@ -178,8 +179,10 @@ _public_ struct perfpersist_event *perfpersist_stream_event(struct perfpersist_s
 _public_ void perfpersist_stream_stop(struct perfpersist_stream *s)
 {
 	s->stop = pp_clock_ns(CLOCK_MONOTONIC);
-	for (size_t i = 0; i < s->n; i++)
-		s->all[i]->asked = 0; /* copies, too, once more */
+	for (size_t i = 0; i < s->n; i++) {
+		s->all[i]->asked = 0;			     /* copies, too, once more */
+		s->all[i]->has_notice |= s->all[i]->is_told; /* it may be on its way */
+	}
 }
 
 /* ── Reading ────────────────────────────────────────────────────────────────────────────── */

@@ -501,6 +501,104 @@ START_TEST(test_unattended)
 }
 END_TEST
 
+/* Answers OPEN with the rings themselves, also if copies are asked for. */
+static void send_rings(int fd, const struct writer *w, uint32_t n, uint32_t flags)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*reply));
+	uint32_t serial = server_expect(fd, PP_OP_OPEN, body);
+	struct pp_msg_open_reply *m = &reply->open_reply;
+	int fds[2];
+
+	ck_assert_uint_eq(body->open_request.flags, flags);
+	*m = (struct pp_msg_open_reply){
+		.event = { .id = WRITER_EVENT_ID, .ns = "space", .name = "name" },
+		.total = n,
+		.copies = flags & PP_OPEN_COPY ? n : 0,
+		.count = n,
+	};
+	m->event.set = w->header->set;
+	for (uint32_t i = 0; i < n; i++) {
+		m->cpus[i] = (struct pp_msg_cpu){ w[i].header->cpu, (uint32_t)w[i].size };
+		fds[i] = w[i].fd;
+	}
+	server_send(fd, PP_OP_OPEN | PP_OP_REPLY, serial, reply, fds, n);
+}
+
+static void refuse_open(int fd, int error)
+{
+	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
+
+	server_error(fd, server_expect(fd, PP_OP_OPEN, body), error, "not now");
+}
+
+/* Answers the look at those that an event with live rings may have got. */
+static void refuse_look(int fd)
+{
+	refuse_open(fd, ENOENT);
+}
+
+static struct writer both[2];
+
+static void between_script(int fd)
+{
+	refused_script(fd);
+	send_rings(fd, both, 2, 0);
+}
+
+/* A CPU came before the stream was told of such things. */
+START_TEST(test_between)
+{
+	struct perfpersist_stream *s;
+	struct server server;
+
+	both[0] = writer_new(0, 4096, 64);
+	both[1] = writer_new(1, 4096, 64);
+	server_start(&server, between_script);
+	s = stream_new(server_connect(&server), true);
+	add(s, both, 0);
+	writer_write(&both[1], 1, 1, 4);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_nothing(s);
+	server_end(&server);
+	perfpersist_stream_free(s);
+	writer_done(&both[0]);
+	writer_done(&both[1]);
+}
+END_TEST
+
+static void told_script(int fd)
+{
+	refused_script(fd);
+	refuse_look(fd);
+	send_rings(fd, both, 2, 0);
+}
+
+/* Or before it stopped, and nobody has told it yet. */
+START_TEST(test_between_and_stop)
+{
+	struct perfpersist_stream *s;
+	struct server server;
+
+	both[0] = writer_new(0, 4096, 64);
+	both[1] = writer_new(1, 4096, 64);
+	server_start(&server, told_script);
+	s = stream_new(server_connect(&server), true);
+	add(s, both, 0);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	writer_write(&both[1], 1, 1, 4);
+	perfpersist_stream_stop(s);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	expect_kind(s, PERFPERSIST_STREAM_END, 0);
+	server_end(&server);
+	perfpersist_stream_free(s);
+	writer_done(&both[0]);
+	writer_done(&both[1]);
+}
+END_TEST
+
 static int waker;
 
 static void unwatched_script(int fd)
@@ -543,24 +641,9 @@ END_TEST
 
 static struct writer copied; /* what the daemon copies from */
 
-/* Answers OPEN with copies, here with the ring itself. */
 static void send_copies(int fd)
 {
-	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
-	_cleanup_free_ union pp_body *reply = calloc(1, sizeof(*reply));
-	uint32_t serial = server_expect(fd, PP_OP_OPEN, body);
-	struct pp_msg_open_reply *m = &reply->open_reply;
-
-	ck_assert_uint_eq(body->open_request.flags, PP_OPEN_COPY);
-	*m = (struct pp_msg_open_reply){
-		.event = { .id = WRITER_EVENT_ID, .ns = "space", .name = "name" },
-		.total = 1,
-		.copies = 1,
-		.count = 1,
-	};
-	m->event.set = copied.header->set;
-	m->cpus[0] = (struct pp_msg_cpu){ copied.header->cpu, (uint32_t)copied.size };
-	server_send(fd, PP_OP_OPEN | PP_OP_REPLY, serial, reply, &copied.fd, 1);
+	send_rings(fd, &copied, 1, PP_OPEN_COPY);
 }
 
 static void add_copy(struct perfpersist_stream *s, const struct writer *w, int number)
@@ -607,19 +690,12 @@ START_TEST(test_copy_resized)
 }
 END_TEST
 
-static void refuse_copies(int fd, int error)
-{
-	_cleanup_free_ union pp_body *body = calloc(1, sizeof(*body));
-
-	server_error(fd, server_expect(fd, PP_OP_OPEN, body), error, "not now");
-}
-
 static void later_script(int fd)
 {
-	refuse_copies(fd, EDQUOT);
-	refuse_copies(fd, ENOMEM);
+	refuse_open(fd, EDQUOT);
+	refuse_open(fd, ENOMEM);
 	send_copies(fd); /* of other rings */
-	refuse_copies(fd, EAGAIN);
+	refuse_open(fd, EAGAIN);
 	send_copies(fd);
 }
 
@@ -683,16 +759,20 @@ START_TEST(test_copies_deserted)
 }
 END_TEST
 
+#define LIVE 7
+
 static void one_copy_script(int fd)
 {
 	refused_script(fd);
+	for (int i = 0; i < LIVE; i++)
+		refuse_look(fd);
 	send_copies(fd);
 }
 
 /* The daemon goes when a part of a copy has been read: the rest is read, too, and is not missing. */
 START_TEST(test_full_copy_deserted)
 {
-	enum { N = 3000, OTHERS = 7 };
+	enum { N = 3000 };
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 	struct writer other = writer_new(0, 4096, 64);
 	struct perfpersist_stream *s;
@@ -706,9 +786,9 @@ START_TEST(test_full_copy_deserted)
 		writer_write(&copied, i, i + 1, 8004);
 	server_start(&server, one_copy_script);
 	s = stream_new(server_connect(&server), true);
-	for (int i = 0; i < OTHERS; i++) /* the more events, the smaller each share */
+	for (int i = 0; i < LIVE; i++) /* the more events, the smaller each share */
 		add(s, &other, i);
-	add_copy(s, &copied, OTHERS);
+	add_copy(s, &copied, LIVE);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), 1);
 	server_end(&server);
 	perfpersist_stream_stop(s); /* asks again at once */
@@ -729,19 +809,21 @@ START_TEST(test_full_copy_deserted)
 }
 END_TEST
 
-static void busy_script(int fd, int attempts)
+static void busy_script(int fd, int looks, int attempts)
 {
 	char more;
 
 	refused_script(fd);
+	for (int i = 0; i < looks; i++)
+		refuse_look(fd);
 	for (int i = 0; i < attempts; i++)
-		refuse_copies(fd, EAGAIN);
+		refuse_open(fd, EAGAIN);
 	ck_assert_int_eq(recv(fd, &more, sizeof(more), 0), 0);
 }
 
 static void busy_once_script(int fd)
 {
-	busy_script(fd, 20);
+	busy_script(fd, 1, 20);
 }
 
 /* The last copy of an event is refused, while another has more than its share: the attempts end all
@@ -786,7 +868,7 @@ static void by_turns_script(int fd)
 	char more;
 
 	send_copies(fd);
-	refuse_copies(fd, EAGAIN); /* that of the second event */
+	refuse_open(fd, EAGAIN); /* that of the second event */
 	send_copies(fd);
 	ck_assert_int_eq(recv(fd, &more, sizeof(more), 0), 0);
 }
@@ -825,7 +907,7 @@ static void no_rings_script(int fd)
 
 	waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	server_send(fd, PP_OP_WAKEUP | PP_OP_REPLY, serial, &reply, &waker, 1);
-	busy_script(fd, 1);
+	busy_script(fd, 0, 1);
 }
 
 /* Nobody wakes a stream when it can have the new rings: it asks by itself, and soon. */
@@ -856,7 +938,7 @@ END_TEST
 
 static void busy_twice_script(int fd)
 {
-	busy_script(fd, 40);
+	busy_script(fd, 0, 40);
 }
 
 /* The attempts for an event begin when those for an earlier one have ended: both are cut. */
@@ -934,6 +1016,8 @@ int main(void)
 	tcase_add_test(t, test_future);
 	tcase_add_test(t, test_still);
 	tcase_add_test(t, test_unattended);
+	tcase_add_test(t, test_between);
+	tcase_add_test(t, test_between_and_stop);
 	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_copy_resized);
 	tcase_add_test(t, test_copies_come_later);
