@@ -67,15 +67,6 @@ static int begin(struct incident *o)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* A terminal that is closed is the end, too. */
-static bool is_interrupted(void)
-{
-	static bool hung_up;
-
-	hung_up |= signals_take(SIGHUP);
-	return hung_up || signals_caught();
-}
-
 /* ── Other programs ── */
 
 #define ARGUMENTS_MAX 24
@@ -174,7 +165,7 @@ static int run_with(const struct incident *o, const struct command *c, char **op
 		return cannot("run", c->argv[0], -r);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (is_interrupted())
+	if (signals_caught())
 		return EXIT_FAILED;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
@@ -234,7 +225,7 @@ static int report(const struct incident *o, const char *option, bool optional)
 	c.into = "report.txt";
 	c.quiet = optional;
 	r = run_command(o, &c);
-	if (optional && r != EXIT_OK && r != EXIT_NOT_FOUND && !is_interrupted())
+	if (optional && r != EXIT_OK && r != EXIT_NOT_FOUND && !signals_caught())
 		complain("cannot write what `perfctl report %s` says", option);
 	if (!optional || r != EXIT_NOT_FOUND)
 		return r;
@@ -291,7 +282,7 @@ static int about(const struct incident *o)
 		c.into = "about.txt";
 		c.quiet = true;
 		run_command(o, &c);
-		r = is_interrupted() ? EXIT_FAILED : EXIT_OK;
+		r = signals_caught() ? EXIT_FAILED : EXIT_OK;
 	}
 	return r;
 }
@@ -362,7 +353,7 @@ static int make(struct incident *o)
 	if (r == EXIT_OK)
 		tell(o);
 	outdir_done(&o->out);
-	if (r != EXIT_OK && is_interrupted())
+	if (r != EXIT_OK && signals_caught())
 		complain("interrupted; nothing is left of %s", o->output);
 	return r;
 }
@@ -416,7 +407,6 @@ static int run(struct call *call)
 	o.registry = from_here(call->connect.registry);
 	o.saved = saved_from_here(call->connect.saved);
 	signals_catch();
-	signals_catch_also(SIGHUP);
 	/* What is left behind must be removed though nobody hears of it. */
 	signal(SIGPIPE, SIG_IGN);
 	umask(0077); /* recorded data is not for everybody */

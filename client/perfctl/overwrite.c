@@ -16,29 +16,18 @@ static int write_one(struct call *call, struct perfpersist *p, char **names, siz
 		     struct selection *selection, const char *output)
 {
 	_cleanup_(outfile_done) struct outfile out = OUTFILE_NONE;
-	_cleanup_free_ char *path = dated_name(output);
+	_cleanup_free_ char *path = NULL;
 	struct take_result result = {};
-	int code, r = path ? outfile_open(path, &out) : -ENOMEM;
+	int code, r = outfile_open(output, &out);
 
 	if (r < 0)
 		return outfile_failed(output, r);
 	code = take(call, p, names, n_names, selection, out.fd, false, false, &result);
 	if (code != EXIT_OK)
 		return code;
-	/* Another perfctl may have chosen the same name. */
-	while ((r = outfile_commit_new(&out)) == -EEXIST) {
-		char *other = dated_name(output), *copy = other ? strdup(other) : NULL;
-
-		if (!copy) {
-			free(other);
-			return outfile_failed(output, -ENOMEM);
-		}
-		outfile_rename(&out, copy);
-		free(path);
-		path = other;
-	}
+	r = dated_commit(&out, output, &path);
 	if (r < 0)
-		return outfile_failed(path, r);
+		return outfile_failed(output, r);
 	fprintf(stderr, "perfctl record: %" PRIu64 " records, %" PRIu64 " bytes: %s\n",
 		result.records, result.bytes, path);
 	return EXIT_OK;

@@ -151,7 +151,7 @@ int filter_compose(const struct filter_options *o, char **ret);
 
 /* ── signals.c ── */
 
-/* From now on SIGINT and SIGTERM end the work in order, instead of at once. */
+/* From now on SIGINT, SIGTERM and, without nohup(1), SIGHUP end the work in order, instead of at once. */
 void signals_catch(void);
 bool signals_caught(void);
 

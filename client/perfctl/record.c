@@ -236,7 +236,10 @@ static int read_them(struct call *call, struct perfpersist *p, struct record *o,
 	signals_catch_also(SIGUSR2);
 	signals_catch_also(SIGCHLD);
 	o->options.past = o->selection.last || o->selection.since;
-	selection_settle(&o->selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
+	/* Who is told on stderr may be gone before the records are. */
+	signal(SIGPIPE, SIG_IGN);
+	if (!o->overwrite) /* each snapshot has a moment of its own */
+		selection_settle(&o->selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
 	if (o->overwrite)
 		code = overwrite(call, p, o->names, o->n_names, &o->selection, o->options.output,
 				 deadline_of(o), w);

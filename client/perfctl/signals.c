@@ -21,31 +21,30 @@ static void on_other(int number)
 	came[number] = 1;
 }
 
-void signals_catch(void)
+static void catch (int number, void (*handler)(int number))
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = handler };
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
-void signals_catch_also(int number)
-{
-	struct sigaction action = { .sa_handler = on_other }, old;
-	sigset_t set;
-
-	/* nohup(1) */
-	if (number == SIGHUP && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-		return;
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigaction(number, &action, NULL);
+}
+
+void signals_catch(void)
+{
+	struct sigaction old;
+
+	catch (SIGINT, on_signal);
+	catch (SIGTERM, on_signal);
+	if (sigaction(SIGHUP, NULL, &old) < 0 || old.sa_handler != SIG_IGN) /* nohup(1) */
+		catch (SIGHUP, on_signal);
+}
+
+void signals_catch_also(int number)
+{
+	catch (number, on_other);
 }
 
 bool signals_take(int number)
@@ -70,7 +69,8 @@ bool signals_caught(void)
 	/* A caller that always has more to do never waits: look for pending signals. */
 	sigemptyset(&pending);
 	sigpending(&pending);
-	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+	       sigismember(&pending, SIGHUP) == 1;
 }
 
 void signals_wait(uint64_t nsec, int fd)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/events/find.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/away.h"
@@ -261,6 +262,7 @@ static int run_stat(struct stat *st)
 {
 	int r = find_subjects(st);
 
+	allow_descriptors();
 	for (size_t i = 0; !r && i < st->n; i++) {
 		int error = subject_open(st, &st->subjects[i]);
 

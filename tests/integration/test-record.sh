@@ -252,6 +252,61 @@ wait "${recorders[@]}"
 expect_eq "$(sed -n 's/.* bytes: //p' record.out | sort)" "$(files twice.data | sed 's|^\./||')" "the files that are told of"
 expect_eq "$(files twice.data | wc -l)" 8 "snapshots of four"
 
+# --last counts from each snapshot.
+record --overwrite t/calls --last 1s -o last.data
+"./$OURS" 90200 100
+sleep 1.5
+kill -USR2 "$RECORDER"
+wait_until 30 has_files last.data 1 || fail "no snapshot after SIGUSR2: $(<record.out)"
+stop_record INT
+for file in $(files last.data); do
+	expect_eq "$(numbers "$file" | wc -l)" 0 "calls of the last second in $file"
+done
+
+# ── several names, a terminal that goes, another event of the name ───────────────────────
+
+expect_ok perfctl create t/second -e raw_syscalls:sys_enter --filter "$ours" -m 16M --share
+expect_eq "$(perfctl show t/second --json | jq ".shares != null and .shares != 0")" true "it shares the rings"
+record t/calls t/second -o shared.data
+"./$OURS" 90300 100
+stop_record HUP
+expect_numbers 90300 100 shared.data
+perfctl delete t/second >/dev/null
+
+# The reader of what is told goes at the same time.
+mkfifo told
+perfctl create t/short -e raw_syscalls:sys_enter --filter "$ours" -m 64K >/dev/null
+"${PERFCTL[@]}" record t/calls t/short -k -o pipe.data --timeout 60s 2>told &
+RECORDER=$!
+_spawned+=("$RECORDER")
+exec {told}<told
+wait_until 30 is_caught "$RECORDER"
+"./$OURS" 90400 100
+exec {told}<&-
+kill -INT "$RECORDER"
+wait "$RECORDER" || fail "perfctl record ended with $?"
+expect_eq "$(perfctl list t/ --json | jq -c 'map(.name)')" '["exec"]' "-k, of what is left"
+perf_script pipe.data >/dev/null
+expect_ok perfctl create t/calls -e raw_syscalls:sys_enter --filter "$ours" -m 16M
+
+perfctl create t/made-anew -e sched:sched_process_exec -m 64K >/dev/null
+record t/made-anew t/calls -o anew.data
+kill -STOP "$RECORDER"
+perfctl change t/made-anew -m 128K >/dev/null
+perfctl delete t/made-anew >/dev/null
+perfctl create t/made-anew -e raw_syscalls:sys_enter --filter "$ours" -m 64K >/dev/null
+"./$OURS" 90500 100
+kill -CONT "$RECORDER"
+"./$OURS" 90600 100
+kill -INT "$RECORDER"
+code=0
+wait "$RECORDER" || code=$?
+kill "$(<begun)"
+expect_eq "$code" 1 "exit code where an event was made anew"
+expect_match "$(<record.out)" 't/made-anew was deleted, and another event has its name' "what is said"
+expect_numbers 90500 200 anew.data
+perfctl delete t/made-anew >/dev/null
+
 # ── what cannot be read in time ──────────────────────────────────────────────────────────
 
 expect_ok perfctl create t/tiny -e raw_syscalls:sys_enter --filter "$ours" -m 4K
@@ -285,6 +340,10 @@ expect_sentence 'needs --switch-output' 2 perfctl record t/calls --switch-max-fi
 expect_sentence 'one stream' 2 perfctl record t/calls -o - --overwrite
 expect_sentence 'it is a directory' 1 perfctl record t/calls -o . --timeout 1ms
 expect_sentence 'something is there that is no file' 1 perfctl record t/calls -o /dev/null --timeout 1ms
+mkfifo pipe
+ln -s pipe link
+expect_sentence 'something is there that is no file' 1 perfctl record t/calls -o link --timeout 1ms
+[ -L link ] || fail "-o replaced a link to a pipe"
 expect_sentence 'No such file or directory' 1 perfctl record t/calls -o no/such/file --timeout 1ms
 expect_sentence 'Permission denied' 1 as_user perfctl record t/calls -o /root/file --timeout 1ms
 [ ! -e other.data ] || fail "a refused recording left a file"

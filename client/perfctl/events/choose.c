@@ -20,7 +20,7 @@ static uint64_t rings_of(const struct perfpersist_info *info)
 	return info->shares ?: info->id;
 }
 
-static bool is_second_name(const struct perfpersist_info *infos, size_t i)
+bool is_second_name(const struct perfpersist_info *infos, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (rings_of(&infos[j]) == rings_of(&infos[i]))

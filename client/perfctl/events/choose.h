@@ -17,6 +17,9 @@ int choose_events(struct call *call, struct perfpersist *p, char **names, size_t
 		  bool copies, struct chosen *ret);
 void chosen_done(struct chosen *c);
 
+/* Whether an earlier one of these has the same rings. */
+bool is_second_name(const struct perfpersist_info *infos, size_t i);
+
 /* The time (CLOCK_MONOTONIC, ns) of what is read: `now`; of a save: of the event that was saved last, as
  * the last checkpoints of a boot may be far apart. Some records of a save may be newer. */
 uint64_t chosen_now(struct perfpersist_interleave *records, size_t n, uint64_t now);

@@ -18,12 +18,14 @@ struct followed {
 
 struct following {
 	const struct call *call;
+	struct perfpersist *p; /* the stream's */
 	const struct follow_options *options;
 	const struct selection *selection;
 	struct perfpersist_stream *stream;
 	struct followed *all;
 	size_t n;
 	bool ended;
+	bool is_cut; /* this was told: an event ended before its time */
 };
 
 static void following_done(struct following *w)
@@ -110,6 +112,12 @@ static int go_round(struct following *w)
 	struct perfpersist_stream_item item = { .sz = sizeof(item) };
 	int taken = 0, r = perfpersist_stream_dispatch(w->stream);
 
+	if (r == -EBADMSG || r == -ECONNRESET) { /* that is one event's end, and the others go on */
+		call_failed(w->p, r);
+		w->is_cut = true;
+		r = 1;
+	}
+
 	while (taken >= 0 && perfpersist_stream_next(w->stream, &item) > 0)
 		taken = take_item(w, &item);
 	fflush(stdout);
@@ -175,15 +183,16 @@ int follow(const struct call *call, struct perfpersist *p, const struct chosen *
 	};
 	_cleanup_(following_done) struct following w = {
 		.call = call,
+		.p = p,
 		.options = options,
 		.selection = selection,
 	};
-	int code = EXIT_OK, r = perfpersist_stream_new(p, &o, &w.stream);
+	int r = perfpersist_stream_new(p, &o, &w.stream);
 
 	if (r < 0) {
-		code = call_failed(p, r);
+		r = call_failed(p, r);
 		perfpersist_free(p);
-		return code;
+		return r;
 	}
 	selection_settle(selection, 0, pp_clock_ns(CLOCK_MONOTONIC));
 	selection_learn_threads(selection, p);
@@ -191,6 +200,6 @@ int follow(const struct call *call, struct perfpersist *p, const struct chosen *
 	if (r >= 0)
 		r = run(&w);
 	if (r < 0)
-		code = call_failed(p, r);
-	return r == -EBADMSG ? EXIT_FAILED : code;
+		return call_failed(p, r);
+	return w.is_cut ? EXIT_FAILED : EXIT_OK;
 }

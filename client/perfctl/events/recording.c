@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/events/recording.h"
 
 #include <inttypes.h>
@@ -14,6 +15,7 @@ struct followed {
 	int number;    /* in the file */
 	uint64_t from; /* the file has all of its records since then; 0: unknown */
 	uint64_t to;   /* and up to then at most */
+	bool is_other; /* by now; the file has what it was */
 };
 
 struct recording {
@@ -129,22 +131,14 @@ static void tell_file(const struct recording *recording, const char *path, uint6
 		recording->samples, recording->samples == 1 ? "" : "s", bytes, path);
 }
 
-static int name_file(struct recording *recording, char **ret)
+static int commit_file(struct recording *recording, char **ret)
 {
-	char *path = recording->options.switches ? dated_name(recording->options.output)
-						 : strdup(recording->options.output);
-	char *mine = path ? strdup(path) : NULL;
+	const char *path = recording->options.output;
 
-	if (!mine) {
-		free(path);
-		return -ENOMEM;
-	}
-	if (!outfile_is_stdout(&recording->out))
-		outfile_rename(&recording->out, path);
-	else
-		free(path);
-	*ret = mine;
-	return 0;
+	if (recording->options.switches)
+		return dated_commit(&recording->out, path, ret);
+	*ret = strdup(path);
+	return *ret ? outfile_commit(&recording->out) : -ENOMEM;
 }
 
 static bool wants_cpu(const struct recording *recording, int cpu)
@@ -187,7 +181,7 @@ static int write_histories(struct recording *recording)
 
 	recording->ended_at = recording->last ?: recording->opened;
 	for (size_t i = 0; r >= 0 && i < recording->n; i++)
-		if (recording->all[i].from)
+		if (recording->all[i].from && !recording->all[i].is_other)
 			r = write_history(recording, i);
 	return r;
 }
@@ -204,9 +198,7 @@ static int close_file(struct recording *recording)
 		r = perfpersist_perfdata_finish(recording->data);
 	bytes = perfpersist_perfdata_bytes(recording->data);
 	if (r >= 0)
-		r = name_file(recording, &path);
-	if (r >= 0)
-		r = outfile_commit(&recording->out);
+		r = commit_file(recording, &path);
 	perfpersist_perfdata_free(recording->data);
 	recording->data = NULL;
 	if (r < 0)
@@ -235,7 +227,7 @@ static int write_sample(struct recording *recording, size_t event,
 	struct selection *selection = recording->options.selection;
 	int r = selection_learn(selection, sample->pid, sample->tid);
 
-	if (r < 0 || is_full(recording) ||
+	if (r < 0 || recording->all[event].is_other || is_full(recording) ||
 	    !selection_wants_when(selection, sample->time, sample->cpu) ||
 	    !selection_wants_whose(selection, sample->pid, sample->tid))
 		return r;
@@ -252,6 +244,30 @@ static int write_sample(struct recording *recording, size_t event,
 	return perfpersist_perfdata_sample(recording->data, recording->all[event].number, sample);
 }
 
+/* The new one's records are of other kinds than the file says. */
+static int replace(struct recording *recording, struct followed *w, uint64_t time)
+{
+	int r;
+
+	w->to = time;
+	w->is_other = !recording->options.switches;
+	if (w->is_other) {
+		complain(
+			"%s/%s was deleted, and another event has its name; the file ends with the "
+			"first one's records",
+			w->name.ns, w->name.name);
+		recording->is_cut = true;
+		return 0;
+	}
+	complain("%s/%s was deleted, and another event has its name; that one's records are in the "
+		 "next file",
+		 w->name.ns, w->name.name);
+	r = recording_switch(recording);
+	w->from = pp_clock_ns(CLOCK_MONOTONIC);
+	w->to = UINT64_MAX;
+	return r;
+}
+
 /* Overwritten records are marked as lost in the file, at the place where they are missing. */
 static int write_item(struct recording *recording, const struct perfpersist_stream_item *item)
 {
@@ -262,10 +278,13 @@ static int write_item(struct recording *recording, const struct perfpersist_stre
 		return write_sample(recording, item->event, &item->sample);
 	case PERFPERSIST_STREAM_OVERWRITTEN:
 		recording->overwritten += item->count;
+		if (w->is_other)
+			return 0;
 		return perfpersist_perfdata_lost(recording->data, w->number, UINT32_MAX, item->time,
 						 item->count);
-	case PERFPERSIST_STREAM_RESIZED:
 	case PERFPERSIST_STREAM_REPLACED:
+		return replace(recording, w, item->time);
+	case PERFPERSIST_STREAM_RESIZED:
 		if (item->gap)
 			complain("%s/%s has new buffers; records in between were not read",
 				 w->name.ns, w->name.name);
@@ -352,8 +371,10 @@ int recording_new(struct call *call, const struct perfpersist_info *infos, size_
 	recording->all = calloc(n, sizeof(*recording->all));
 	if (recording->all)
 		code = begin_stream(recording);
+	allow_descriptors();
 	for (size_t i = 0; code == EXIT_OK && i < n; i++)
-		code = follow_one(recording, &infos[i]);
+		if (!is_second_name(infos, i))
+			code = follow_one(recording, &infos[i]);
 	if (code == EXIT_OK && open_file(recording) < 0)
 		code = EXIT_FAILED;
 	if (code != EXIT_OK) {

@@ -6,8 +6,8 @@
 
 #include "proto/macro.h"
 
-/* perf's names have hundredths of a second; files of the same hundredth need more digits. */
-char *dated_name(const char *path)
+/* No file has the name. perf's names have hundredths of a second; files of the same hundredth need more digits. */
+static char *dated_name(const char *path)
 {
 	struct timespec now;
 	char text[32];
@@ -26,6 +26,24 @@ char *dated_name(const char *path)
 		free(name);
 		usleep(10000);
 	}
+}
+
+int dated_commit(struct outfile *f, const char *path, char **ret)
+{
+	int r;
+
+	do {
+		_cleanup_free_ char *name = dated_name(path);
+		char *copy = name ? strdup(name) : NULL;
+
+		if (!copy)
+			return -ENOMEM;
+		outfile_rename(f, copy);
+		r = outfile_commit_new(f);
+		if (r == 0)
+			*ret = TAKE_PTR(name);
+	} while (r == -EEXIST); /* another perfctl has taken that name */
+	return r;
 }
 
 int dated_add(struct dated *d, char *path, uint64_t max)

@@ -6,13 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/perfctl/output/outfile.h"
+
 struct dated {
 	char **paths; /* in the order of creation */
 	size_t n;
 };
 
-/* An unused name for a file that is complete now. The caller frees it. NULL: -ENOMEM. */
-char *dated_name(const char *path);
+/* Names f after `path` and now, as nothing else is named, and closes it. ret: that name, which the
+ * caller frees. -errno: -ENOMEM, or as outfile_commit(). */
+int dated_commit(struct outfile *f, const char *path, char **ret);
 
 /* Adds path, which d takes over; removes the oldest files beyond max (0: keeps all). */
 int dated_add(struct dated *d, char *path, uint64_t max);

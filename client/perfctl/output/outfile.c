@@ -53,6 +53,21 @@ static int open_hidden(const char *directory, struct outfile *f)
 	return -errno;
 }
 
+/* Such as /dev/stdout: it leads to no file, or to one that somebody else reads or writes. */
+static int check_link(const char *path)
+{
+	struct stat to, own;
+
+	if (stat(path, &to) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(to.st_mode))
+		return S_ISDIR(to.st_mode) ? -EISDIR : -EEXIST;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fstat(fd, &own) == 0 && own.st_dev == to.st_dev && own.st_ino == to.st_ino)
+			return -EEXIST;
+	return 0;
+}
+
 /* A rename must not replace a pipe or a device: -o FILE does not mean that. */
 static int check_place(const char *path)
 {
@@ -66,7 +81,9 @@ static int check_place(const char *path)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : -EEXIST;
+	if (S_ISLNK(st.st_mode))
+		return check_link(path);
+	return S_ISREG(st.st_mode) ? 0 : -EEXIST;
 }
 
 int outfile_open(const char *path, struct outfile *ret)

@@ -17,8 +17,8 @@ struct outfile {
 
 /*
  * Mode 0600: recorded data is not for everybody. -EISDIR, -EACCES, -ENOENT (its directory does not
- * exist), -ENOTTY ("-" is a terminal), -EEXIST (not a regular file: a device, for example), or an
- * error of open(2).
+ * exist), -ENOTTY ("-" is a terminal), -EEXIST (not a regular file: a device, for example, or a
+ * link such as /dev/stdout), or an error of open(2).
  */
 int outfile_open(const char *path, struct outfile *ret);
 bool outfile_is_stdout(const struct outfile *f);
