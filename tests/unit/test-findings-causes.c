@@ -70,18 +70,31 @@ START_TEST(test_peer)
 }
 END_TEST
 
-/* Who mostly wakes it does so however much it runs; but not a thread of the kernel, which hands on what others do. */
+/* Who mostly wakes it does so however much it runs; but not a thread of the kernel, which hands on what others do (1),
+ * nor one that always runs, and that timers come upon (2). */
 START_TEST(test_peer_as_usual)
 {
-	const char *waker = _i ? "kworker/u8:1" : "server";
+	const char *waker = _i == 1 ? "kworker/u8:1" : "server";
 
-	for (uint64_t t = 0; t < 20; t++)
+	for (uint64_t t = 0; t < 20; t++) {
 		ended(LATENCY_OFF_CPU, "S", "waiter", 11, t, t + 1, waker, 72);
+		ran(waker, 72, 0, t, t + 1, _i < 2);
+	}
 	ended(LATENCY_OFF_CPU, "S", "waiter", 11, 100, 160, waker, 72);
-	ran(waker, 72, 0, 0, 1000, false);
+	ran(waker, 72, 0, 20, 1000, false);
 	finish(1000);
 	ck_assert_int_eq(!!find(FINDING_PEER), !_i);
-	ck_assert_int_eq(n_found, 2 - _i); /* and who had the CPU */
+	ck_assert_ptr_nonnull(find(FINDING_USAGE));
+}
+END_TEST
+
+/* What runs at the end did not sleep just afterwards. */
+START_TEST(test_peer_at_the_end)
+{
+	sleeps(11, "hog", 72);
+	ran("hog", 72, 0, 0, 151, false);
+	finish(151);
+	ck_assert_ptr_null(find(FINDING_PEER));
 }
 END_TEST
 
@@ -197,7 +210,8 @@ END_TEST
 
 /* The waker waited itself: for a third one, which kept it sleeping (0), blocked (1), or from the CPU (2, 3); or
  * mostly it did not (4). That was another process (5), upon which an interrupt may have come (6). A third one had
- * stopped its process (7), or nobody knows who had (8). A disk had requests meanwhile (9). */
+ * stopped its process (7), or nobody knows who had (8). A disk had requests meanwhile (9). It took turns with a third
+ * one, and waited most of the time (10), or not (11). */
 START_TEST(test_root)
 {
 	struct latency_now now = { .time = 101 * MS, .who = who("root", 73) };
@@ -233,6 +247,15 @@ START_TEST(test_root)
 		ran("holder", 12, 2, 2, 3, true); /* which tells its process */
 		ended(LATENCY_OFF_CPU, "T", "holder", 12, 101, 149, "other", 83);
 		break;
+	case 10:
+	case 11:
+		for (uint64_t t = 100; t < 148; t += 12) {
+			ran("holder", 12, 0, t, t + (_i == 10 ? 2 : 8), false);
+			ran("root", 73, 0, t + (_i == 10 ? 2 : 8), t + 12, false);
+			ended(LATENCY_WAKEUPS, "preempted", "holder", 12, t + (_i == 10 ? 2 : 8),
+			      t + 12, NULL, 0);
+		}
+		break;
 	default:
 		ended(LATENCY_OFF_CPU, "S", "holder", 12, 101, 120, "root", 13);
 	}
@@ -242,7 +265,7 @@ START_TEST(test_root)
 		if (g->kind == FINDING_SLEEP && !strcmp(g->victim.comm, "waiter"))
 			break;
 	ck_assert(g < found + n_found);
-	if (_i == 4 || _i == 6 || _i >= 8) {
+	if (_i == 4 || _i == 6 || (_i >= 8 && _i != 10)) {
 		is(&g->culprit, "holder", 12);
 		ck_assert_ptr_null(g->through.comm);
 	} else {
@@ -318,7 +341,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, test_sleep);
 	tcase_add_loop_test(tc, test_peer, 0, ARRAY_SIZE(peers));
-	tcase_add_loop_test(tc, test_peer_as_usual, 0, 2);
+	tcase_add_loop_test(tc, test_peer_as_usual, 0, 3);
+	tcase_add_test(tc, test_peer_at_the_end);
 	tcase_add_test(tc, test_peer_weighs);
 	tcase_add_loop_test(tc, test_alone, 0, 3);
 	tcase_add_test(tc, test_idle_kernel);
@@ -326,7 +350,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_peer_by_timer, 0, 2);
 	tcase_add_test(tc, test_peer_of_an_idler);
 	tcase_add_test(tc, test_peer_of_a_paced_client);
-	tcase_add_loop_test(tc, test_root, 0, 10);
+	tcase_add_loop_test(tc, test_root, 0, 12);
 	tcase_add_loop_test(tc, test_convoy, 0, 2);
 	tcase_add_loop_test(tc, test_blocked_by, 0, 5);
 	tcase_add_loop_test(tc, test_blocked_or_not, 0, 3);

@@ -115,9 +115,33 @@ START_TEST(test_disk)
 	ck_assert_str_eq(g->device, "254:0");
 	is(&g->culprit, "dd", 20);
 	is(&g->victim, "small", 30);
-	ck_assert_uint_eq(g->percent, 96); /* 90 of 93 ms */
+	ck_assert_uint_eq(g->percent, 92); /* 36 of 39 ms: while it was blocked */
 	ck_assert_uint_eq(g->max, 40 * MS);
 	ck_assert_ptr_null(find(FINDING_BLOCKED));
+}
+END_TEST
+
+/* Another disk was idle nearly all the time (0), somebody had this one long before (1), or made a small part of
+ * what the kernel wrote for others (2). */
+START_TEST(test_disk_of_others)
+{
+	const struct finding *g;
+
+	for (uint64_t t = 500; t < 600; t += 10)
+		request(_i == 2 ? "kworker/u4:1" : "dd", 20, t, t + 10);
+	if (_i == 0)
+		ended(LATENCY_BLOCK, "8:16 write device", "logger", 40, 510, 511, NULL, 0);
+	for (uint64_t t = 0; _i == 1 && t < 300; t += 10)
+		request("tar", 40, t, t + 10);
+	if (_i == 2)
+		request("small", 30, 510, 514);
+	ended(LATENCY_OFF_CPU, "D", "small", 30, 500, 600, NULL, 0);
+	finish(1000);
+	g = find(FINDING_DISK);
+	ck_assert_ptr_nonnull(g);
+	is(&g->culprit, _i == 2 ? "kworker/u4:1" : "dd", 20);
+	is(&g->victim, "small", 30);
+	ck_assert_uint_eq(n_found, 1);
 }
 END_TEST
 
@@ -232,6 +256,34 @@ START_TEST(test_crash)
 }
 END_TEST
 
+/* A virtual machine handles its faults (0), and dies of one, however often that is sent (1). */
+START_TEST(test_handled)
+{
+	struct latency_who thread = who("java", 21), other = who("java", 22);
+	struct latency_now now = { .time = 5 * MS, .who = thread };
+
+	ran("java", 21, 0, 1, 2, true); /* which tells its process */
+	ck_assert_int_eq(findings_signal(f, &now, &thread, SIGSEGV, 1), 0);
+	now.time = 6 * MS;
+	if (_i == 0) {
+		ck_assert_int_eq(findings_fork(f, &now, &thread, &other), 0);
+		ran("java", 22, 0, 6, 7, true);
+	} else {
+		ck_assert_int_eq(findings_signal(f, &now, &thread, SIGSEGV, 1), 0);
+		ck_assert_int_eq(findings_signal(f, &now, &thread, SIGABRT, -6), 0);
+	}
+	now.time = 900 * MS;
+	ck_assert_int_eq(findings_exit(f, &now, &thread), 0);
+	finish(1000);
+	ck_assert_int_eq(!!find(FINDING_CRASH), _i);
+	if (!_i)
+		return;
+	ck_assert_uint_eq(find(FINDING_CRASH)->n, 1);
+	ck_assert_int_eq(find(FINDING_CRASH)->number, SIGSEGV);
+	ck_assert_uint_eq(find(FINDING_CRASH)->begin, 5 * MS);
+}
+END_TEST
+
 /* It woke another thread when it had another name, and that one runs only now. */
 START_TEST(test_crash_of_a_waker)
 {
@@ -322,6 +374,20 @@ START_TEST(test_memory)
 	is(&g->victim, "eater", 20);
 	ck_assert_uint_eq(g->n, 1);
 	ck_assert_uint_eq(g->max, 30 * MS);
+}
+END_TEST
+
+/* It slept, as nobody does who frees memory: the record of an end is missing. */
+START_TEST(test_memory_without_end)
+{
+	struct latency_now now = { .time = 10 * MS, .who = who("eater", 20) };
+
+	ck_assert_int_eq(findings_reclaim(f, &now, true), 0);
+	ended(LATENCY_OFF_CPU, "S", "eater", 20, 20, 500, NULL, 0);
+	now.time = 600 * MS;
+	ck_assert_int_eq(findings_reclaim(f, &now, false), 0);
+	finish(1000);
+	ck_assert_ptr_null(find(FINDING_MEMORY));
 }
 END_TEST
 
@@ -499,6 +565,27 @@ START_TEST(test_stopped)
 }
 END_TEST
 
+/* Each stop has its own. */
+START_TEST(test_stopped_twice)
+{
+	struct latency_now now = { .time = 99 * MS, .who = who("first", 50) };
+	struct latency_who victim = who("victim", 20);
+	const struct finding *g;
+
+	ck_assert_int_eq(findings_signal(f, &now, &victim, SIGSTOP, 0), 0);
+	ended(LATENCY_OFF_CPU, "T", "victim", 20, 100, 400, "other", 60);
+	now.who = _i ? victim : who("second", 70);
+	ck_assert_int_eq(findings_signal(f, &now, &victim, SIGSTOP, 0), 0);
+	ended(LATENCY_OFF_CPU, "T", "victim", 20, 500, 520, "other", 60);
+	finish(1000);
+	ck_assert_uint_eq(n_found, 2 - _i);
+	g = find(FINDING_STOPPED);
+	is(&g->culprit, "first", 50);
+	ck_assert_uint_eq(g->max, 300 * MS);
+	ck_assert_uint_eq(g->n, 1);
+}
+END_TEST
+
 /* Nor is it told of each thread of a process. */
 START_TEST(test_stopped_by_the_terminal)
 {
@@ -600,6 +687,24 @@ START_TEST(test_several)
 }
 END_TEST
 
+/* Several of one name, in turn, are one row with the time of all. */
+START_TEST(test_cpu_of_several)
+{
+	const struct finding *g;
+
+	for (uint32_t i = 0; i < 5; i++)
+		ran(i ? "cc1" : "make", 30 + i, 0, 4 * i, 4 * i + 4, true);
+	ran("make", 30, 0, 20, 25, true); /* the longest */
+	ended(LATENCY_WAKEUPS, "woken", "loop", 11, 4, 20, NULL, 0);
+	finish(1000);
+	g = find(FINDING_CPU);
+	ck_assert_ptr_nonnull(g);
+	is(&g->culprit, "cc1", 30);
+	ck_assert_uint_eq(g->percent, 100);
+	ck_assert_uint_eq(g->max, 16 * MS);
+}
+END_TEST
+
 /* Two threads of one process have its number. */
 START_TEST(test_several_threads)
 {
@@ -647,21 +752,25 @@ int main(void)
 	tcase_add_test(tc, test_cpu_of_the_kernel);
 	tcase_add_loop_test(tc, test_burst, 0, ARRAY_SIZE(bursts));
 	tcase_add_test(tc, test_disk);
+	tcase_add_loop_test(tc, test_disk_of_others, 0, 3);
 	tcase_add_test(tc, test_blocked);
 	tcase_add_loop_test(tc, test_forks, 0, 2);
 	tcase_add_test(tc, test_forks_apart);
 	tcase_add_test(tc, test_threads);
 	tcase_add_loop_test(tc, test_crash, 0, ARRAY_SIZE(signals));
+	tcase_add_loop_test(tc, test_handled, 0, 2);
 	tcase_add_test(tc, test_crash_of_a_waker);
 	tcase_add_test(tc, test_killed_while_dying);
 	tcase_add_loop_test(tc, test_out_of_memory, 0, 2);
 	tcase_add_test(tc, test_killed_by_parent);
 	tcase_add_test(tc, test_memory);
+	tcase_add_test(tc, test_memory_without_end);
 	tcase_add_test(tc, test_disks);
 	tcase_add_loop_test(tc, test_hang, 0, ARRAY_SIZE(hangs));
 	tcase_add_loop_test(tc, test_open, 0, 8);
 	tcase_add_loop_test(tc, test_open_and_woken, 0, 2);
 	tcase_add_loop_test(tc, test_stopped, 0, 2);
+	tcase_add_loop_test(tc, test_stopped_twice, 0, 2);
 	tcase_add_test(tc, test_stopped_by_the_terminal);
 	tcase_add_loop_test(tc, test_held, 0, 3);
 	tcase_add_loop_test(tc, test_held_long, 0, 4);
@@ -669,6 +778,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_preempted, 0, 3);
 	tcase_add_test(tc, test_several);
 	tcase_add_test(tc, test_several_threads);
+	tcase_add_test(tc, test_cpu_of_several);
 	tcase_add_test(tc, test_usage);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

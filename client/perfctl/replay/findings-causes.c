@@ -16,14 +16,18 @@ struct of_name {
 	const struct findings *f;
 	uint32_t name;
 	uint64_t ns;
+	struct finding_party *party; /* NULL: does not matter */
 };
 
 static int add_named(void *arg, uint32_t thread, uint64_t ns)
 {
 	struct of_name *o = arg;
 
-	if (o->f->threads[thread].name == o->name)
-		o->ns += ns;
+	if (o->f->threads[thread].name != o->name)
+		return 0;
+	o->ns += ns;
+	if (o->party)
+		findings_take(o->f, o->party, thread);
 	return 0;
 }
 
@@ -38,6 +42,15 @@ static uint64_t named_ran(struct findings *f, const struct stretch *s)
 		findings_who_ran(f, cpu, s->begin, s->end, add_named, &o);
 	}
 	return f->looks ? o.ns : UINT64_MAX;
+}
+
+uint64_t findings_named_on(struct findings *f, const struct stretch *s, uint32_t cpu,
+			   uint32_t thread, struct finding_party *party)
+{
+	struct of_name o = { .f = f, .name = f->threads[thread].name, .party = party };
+
+	findings_who_ran(f, cpu, s->begin, s->end, add_named, &o);
+	return o.ns;
 }
 
 /* Sleeps that are at least half as long: so many are looked at. */
@@ -72,7 +85,8 @@ bool findings_is_deliberate(struct findings *f, const struct stretch *s)
 	if (f->names[f->threads[s->waker].name].ran < little)
 		return true;
 	burst = findings_at(f, s->waker, STRETCH_BURST, s->end);
-	return (burst && burst->end - s->end < (burst->end - burst->begin) / CHANCE) ||
+	return (burst && !burst->is_open &&
+		burst->end - s->end < (burst->end - burst->begin) / CHANCE) ||
 	       named_ran(f, s) < little;
 }
 
@@ -163,12 +177,17 @@ static bool is_by_another_process(struct findings *f, const struct stretch *w)
 	return !findings_awaits_end(f, w) && findings_is_deliberate(f, w);
 }
 
-/* The signal is the process's, which its first thread stands for. */
-static uint32_t stopper_of(const struct findings *f, uint32_t thread)
+/* Who had the CPU for which `root` waited again and again, for most of the time of s. */
+static uint32_t had_its_cpu(struct findings *f, const struct stretch *s, uint32_t root)
 {
-	int64_t first = keytable_get(&f->by_tid, findings_process(&f->threads[thread]));
+	struct stretch of_root = *s;
+	uint64_t ns, all;
+	uint32_t cpu;
 
-	return first < 0 ? FINDINGS_NONE : f->threads[first].stopper;
+	of_root.thread = root;
+	if (2 * findings_waited(f, root, s->begin, s->end, &cpu) <= s->end - s->begin)
+		return FINDINGS_NONE;
+	return findings_longest_on(f, &of_root, cpu, &ns, &all);
 }
 
 /* Each step's waker was woken before it woke, so no step comes back, unless in a file that somebody made up. */
@@ -181,15 +200,17 @@ uint32_t findings_root(struct findings *f, const struct stretch *s)
 		const struct stretch *w = waited_in(f, root, s);
 
 		f->looks -= MIN(f->looks, 16U);
-		if (!w)
-			break;
+		if (!w) {
+			other = had_its_cpu(f, s, root);
+			return other == FINDINGS_NONE || other == s->thread ? root : other;
+		}
 		if (w->kind == STRETCH_WAIT || w->kind == STRETCH_PREEMPTED) {
 			other = findings_longest_on(f, w, w->cpu, &ns, &all);
 			return other == FINDINGS_NONE || other == s->thread ? root : other;
 		}
 		other = w->waker;
 		if (w->kind == STRETCH_STOPPED)
-			other = stopper_of(f, root);
+			other = w->stopper;
 		if (other == FINDINGS_NONE || other == root || other == s->thread)
 			break;
 		if (w->kind != STRETCH_STOPPED && !findings_same_process(f, root, other) &&

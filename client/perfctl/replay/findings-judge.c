@@ -39,6 +39,13 @@ uint32_t findings_process(const struct finding_thread *t)
 	return t->pid == UINT32_MAX ? t->tid : t->pid;
 }
 
+uint32_t findings_first_thread(const struct findings *f, uint32_t thread)
+{
+	int64_t first = keytable_get(&f->by_tid, findings_process(&f->threads[thread]));
+
+	return first < 0 ? thread : (uint32_t)first;
+}
+
 bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b)
 {
 	return findings_process(&f->threads[a]) == findings_process(&f->threads[b]);
@@ -132,7 +139,16 @@ static struct tally *most_blocked(struct findings *f, uint32_t culprit)
 	return most ?: own;
 }
 
-static int count_requests(struct findings *f, uint32_t device, struct disk *ret)
+static uint64_t within(const struct finding_request *q, uint64_t begin, uint64_t end)
+{
+	uint64_t from = MAX(q->begin, begin), to = MIN(q->end, end);
+
+	return to > from ? to - from : 0;
+}
+
+/* From begin to end. */
+static int count_requests(struct findings *f, uint32_t device, uint64_t begin, uint64_t end,
+			  struct disk *ret)
 {
 	_cleanup_free_ uint64_t *by_name = calloc(f->n_names, sizeof(*by_name));
 	uint64_t most = 0;
@@ -142,17 +158,17 @@ static int count_requests(struct findings *f, uint32_t device, struct disk *ret)
 	*ret = (struct disk){};
 	for (size_t i = 0; i < f->n_requests; i++) {
 		const struct finding_request *q = &f->requests[i];
+		uint64_t ns = within(q, begin, end);
 
-		if (q->device != device)
+		if (q->device != device || !ns)
 			continue;
-		by_name[q->name] += q->end - q->begin;
-		ret->ns += q->end - q->begin;
+		by_name[q->name] += ns;
+		ret->ns += ns;
 		ret->n++;
 	}
 	for (uint32_t i = 0; i < f->n_names; i++) {
-		/* They have none of their own. */
-		uint64_t weight =
-			by_name[i] * (findings_serves_others(f->names[i].comm) ? 1 : 1000);
+		/* They mostly have none of their own; but who made a small part is not to blame. */
+		uint64_t weight = by_name[i] * (findings_serves_others(f->names[i].comm) ? 1 : 4);
 
 		if (weight <= most)
 			continue;
@@ -176,10 +192,12 @@ static void tell_parties(const struct findings *f, uint32_t device, const struct
 	for (size_t i = 0; i < f->n_requests; i++) {
 		const struct finding_request *q = &f->requests[i];
 
-		if (q->device != device || q->name != d->most)
+		uint64_t ns = within(q, g->begin, g->end);
+
+		if (q->device != device || q->name != d->most || !ns)
 			continue;
 		take_party(&g->culprit, f->names[q->name].comm, q->tid, q->tid);
-		own += q->end - q->begin;
+		own += ns;
 	}
 	g->percent = percent(own, d->ns);
 	g->device = f->devices[device];
@@ -190,15 +208,22 @@ static int judge_disk(struct findings *f, uint32_t device)
 	struct tally *blocked, *t;
 	struct finding *g;
 	struct disk d;
+	size_t at;
 
-	if (count_requests(f, device, &d) < 0)
+	if (count_requests(f, device, f->begin, f->end, &d) < 0)
 		return -ENOMEM;
 	blocked = most_blocked(f, d.most);
 	if (!blocked || !was_blocked(f, blocked))
 		return 0;
+	/* What counts is who had the disk then, and whether anybody had it. */
+	if (count_requests(f, device, blocked->finding.begin, blocked->finding.end, &d) < 0)
+		return -ENOMEM;
+	if (2 * d.ns <= blocked->finding.max)
+		return 0;
+	at = (size_t)(blocked - f->tallies);
 	if (findings_tally(f, FINDING_DISK, d.most, device, &t) < 0)
 		return -ENOMEM;
-	blocked = most_blocked(f, d.most); /* the rows may have moved */
+	blocked = &f->tallies[at]; /* the rows may have moved */
 	g = &t->finding;
 	*g = blocked->finding;
 	g->kind = FINDING_DISK;
@@ -219,6 +244,11 @@ static void weigh_blocked(const struct findings *f, struct tally *t)
 #define FORKS 20 /* of one process and name are many, if they begin within so long of each other: */
 #define FORKS_APART (1000 * FINDINGS_MS)
 
+static bool is_process(const struct finding_thread *child)
+{
+	return child->pid == UINT32_MAX || child->pid == child->tid;
+}
+
 static int judge_fork(struct findings *f, const struct finding_fork *fork)
 {
 	const struct finding_thread *parent = &f->threads[fork->parent],
@@ -226,8 +256,8 @@ static int judge_fork(struct findings *f, const struct finding_fork *fork)
 	struct finding *g;
 	struct tally *t;
 
-	if (child->pid != UINT32_MAX && child->pid != child->tid)
-		return 0; /* a thread */
+	if (!is_process(child))
+		return 0;
 	if (findings_tally(f, FINDING_FORKS, parent->name, child->name, &t) < 0)
 		return -ENOMEM;
 	g = &t->finding;
@@ -255,6 +285,30 @@ static bool ends_by_fault(int number)
 	return false;
 }
 
+/* Who begins another thread afterwards has handled it: a virtual machine tries what its CPU can do, and looks
+ * for null pointers in that way. */
+static bool goes_on(struct findings *f, const struct finding_signal *s)
+{
+	for (size_t i = f->n_forks; i-- > 0 && f->forks[i].time > s->time && f->looks; f->looks--) {
+		const struct finding_fork *fork = &f->forks[i];
+
+		if (!is_process(&f->threads[fork->child]) &&
+		    findings_same_process(f, fork->parent, s->target))
+			return true;
+	}
+	return false;
+}
+
+/* A process dies once, and of the first signal that it does not handle. */
+static bool has_died(struct findings *f, const struct finding_signal *s)
+{
+	struct finding_thread *first = &f->threads[findings_first_thread(f, s->target)];
+	bool was_dead = first->is_dead;
+
+	first->is_dead = true;
+	return was_dead;
+}
+
 /* A signal that did not end its process was handled. */
 static int judge_signal(struct findings *f, const struct finding_signal *s)
 {
@@ -267,6 +321,8 @@ static int judge_signal(struct findings *f, const struct finding_signal *s)
 	if (!s->out_of_memory && (!target->exited || (!ends_by_fault(s->number) && !kills)))
 		return 0;
 	if (kills && target->lacked_memory) /* that is told */
+		return 0;
+	if (!s->out_of_memory && ((!kills && goes_on(f, s)) || has_died(f, s)))
 		return 0;
 	if (findings_tally(f, kind, target->name, sender, &t) < 0)
 		return -ENOMEM;

@@ -20,10 +20,11 @@ struct finding_thread {
 	uint64_t burst, burst_begin; /* since it slept last; 0: it has not run since */
 	uint32_t last_cpu;	     /* on which it ran; UINT32_MAX: unknown */
 	uint32_t parent;	     /* thread that began it; FINDINGS_NONE: unknown */
-	uint32_t stopper;	     /* thread that sent it SIGSTOP last; FINDINGS_NONE: unknown */
-	uint64_t exited;	     /* when; 0: it has not */
-	bool lacked_memory;	     /* the kernel killed it for that */
-	uint64_t reclaims;	     /* since then it frees memory; 0: it does not */
+	uint32_t stopper; /* thread that sent it SIGSTOP last, until now; FINDINGS_NONE: unknown */
+	uint64_t exited;  /* when; 0: it has not */
+	bool lacked_memory; /* the kernel killed it for that */
+	bool is_dead; /* its end was told; of a process's first thread, from findings_judge() on */
+	uint64_t reclaims; /* since then it frees memory; 0: it does not */
 };
 
 struct finding_name {
@@ -60,6 +61,7 @@ struct stretch {
 	uint32_t thread, waker; /* waker: FINDINGS_NONE: unknown */
 	uint32_t cpu,
 		cpu_before; /* of its end; on which the thread had run before; UINT32_MAX: unknown */
+	uint32_t stopper;   /* thread that had stopped the process last; FINDINGS_NONE: unknown */
 	uint8_t kind;	    /* enum stretch_kind */
 	bool is_open;	    /* it had not ended by the last record */
 	bool knows_disks;   /* all requests since its beginning are recorded */
@@ -164,6 +166,9 @@ const struct stretch *findings_at(const struct findings *f, uint32_t thread, enu
  * earliest. */
 size_t findings_group(const struct findings *f, uint32_t thread, enum stretch_kind kind,
 		      const struct stretch **ret, uint64_t *ret_begin);
+/* ns from begin to end for which the thread waited for CPUs; ret_cpu: for that one longest. */
+uint64_t findings_waited(struct findings *f, uint32_t thread, uint64_t begin, uint64_t end,
+			 uint32_t *ret_cpu);
 /* ns from begin to end in which a disk had requests. */
 uint64_t findings_on_disk(const struct findings *f, uint64_t begin, uint64_t end);
 
@@ -179,7 +184,14 @@ uint32_t findings_root(struct findings *f, const struct stretch *s);
 uint32_t findings_longest_on(struct findings *f, const struct stretch *s, uint32_t cpu,
 			     uint64_t *ret_ns, uint64_t *ret_all);
 
+/* How long threads with this one's name ran on the CPU meanwhile; *party becomes them. */
+uint64_t findings_named_on(struct findings *f, const struct stretch *s, uint32_t cpu,
+			   uint32_t thread, struct finding_party *party);
+
 /* ── findings-judge.c ── */
+
+/* A preemption that is shorter is none by itself: others took their turn. */
+#define FINDINGS_PREEMPTION (3 * FINDINGS_OUTLIER)
 
 /* What is shorter is no finding by itself. */
 #define FINDINGS_OUTLIER (10 * FINDINGS_MS)
@@ -194,6 +206,8 @@ int findings_tally(struct findings *f, enum finding_kind kind, uint32_t culprit,
 void findings_take(const struct findings *f, struct finding_party *p, uint32_t thread);
 void findings_count(struct tally *t, const struct stretch *s, uint64_t ns);
 uint32_t findings_process(const struct finding_thread *t);
+/* The first thread of its process, if it is known; else the thread. */
+uint32_t findings_first_thread(const struct findings *f, uint32_t thread);
 bool findings_same_process(const struct findings *f, uint32_t a, uint32_t b);
 /* Kernel threads do what others have left to them: that they wait hurts nobody at once. They have no mark of
  * their own in records. */

@@ -47,14 +47,18 @@ static int judge_wait(struct findings *f, const struct stretch *s)
 {
 	const struct finding_thread *victim = &f->threads[s->thread];
 	uint64_t ns, all, ns_before, all_before;
-	uint32_t most = findings_longest_on(f, s, s->cpu, &ns, &all);
-	uint32_t before = findings_longest_on(f, s, s->cpu_before, &ns_before, &all_before);
+	uint32_t cpu = s->cpu, most, before;
 	struct tally *t;
 
+	if (s->kind == STRETCH_PREEMPTED && s->ns < FINDINGS_PREEMPTION)
+		return 0;
+	most = findings_longest_on(f, s, s->cpu, &ns, &all);
+	before = findings_longest_on(f, s, s->cpu_before, &ns_before, &all_before);
 	if (MAX(all, all_before) < s->ns / 2)
 		return judge_held(f, s);
 	/* An idle CPU may have taken it over. */
 	if (ns_before > ns) {
+		cpu = s->cpu_before;
 		most = before;
 		ns = ns_before;
 	}
@@ -65,7 +69,7 @@ static int judge_wait(struct findings *f, const struct stretch *s)
 		return 0;
 	if (findings_tally(f, FINDING_CPU, f->threads[most].name, victim->name, &t) < 0)
 		return -ENOMEM;
-	findings_take(f, &t->finding.culprit, most);
+	ns = findings_named_on(f, s, cpu, most, &t->finding.culprit);
 	findings_take(f, &t->finding.victim, s->thread);
 	t->overlap += ns;
 	t->weight += how_it_hurts(f, victim) * (double)ns / FINDINGS_MS;
@@ -137,7 +141,7 @@ static int judge_alone(struct findings *f, const struct stretch *s, uint64_t usu
 
 /* The thread that wakes it more often than all others together, or FINDINGS_NONE: an interrupt's wakeup names
  * whoever was interrupted. */
-static uint32_t usual_waker(const struct stretch *all, size_t n)
+static uint32_t usual_waker(const struct stretch *all, size_t n, size_t *ret_n)
 {
 	uint32_t most = FINDINGS_NONE;
 	size_t lead = 0, own = 0;
@@ -153,6 +157,7 @@ static uint32_t usual_waker(const struct stretch *all, size_t n)
 	}
 	for (size_t i = 0; i < n; i++)
 		own += all[i].waker == most;
+	*ret_n = own;
 	return 2 * own > n ? most : FINDINGS_NONE;
 }
 
@@ -167,6 +172,7 @@ struct outliers {
 	size_t n;
 	uint64_t usual;	      /* the median */
 	uint32_t usual_waker; /* or FINDINGS_NONE */
+	size_t n_usual;	      /* which that one has ended */
 	struct outlier {
 		const struct stretch *s;
 		uint64_t usual; /* ns; the median that it stands out from */
@@ -175,6 +181,15 @@ struct outliers {
 	size_t n_told;
 	uint64_t idle; /* ns, of all that no thread of its process ended */
 };
+
+/* Who answers sleeps about as often. One that always runs is met by the timers of those that sleep beside it. */
+static bool answers(const struct findings *f, const struct outliers *o)
+{
+	const struct stretch *bursts;
+	uint64_t begin;
+
+	return 2 * findings_group(f, o->usual_waker, STRETCH_BURST, &bursts, &begin) > o->n_usual;
+}
 
 /* Of those that this name has ended: a client that sleeps between its requests waits for no answer then.
  * 0: these are too few. */
@@ -216,7 +231,8 @@ static enum finding_kind kind_of(struct findings *f, const struct stretch *s, bo
 
 static int tell(struct findings *f, struct outliers *o, const struct stretch *s, uint64_t usual)
 {
-	enum finding_kind kind = kind_of(f, s, s->waker == o->usual_waker);
+	bool is_usual = s->waker != FINDINGS_NONE && s->waker == o->usual_waker && answers(f, o);
+	enum finding_kind kind = kind_of(f, s, is_usual);
 
 	if (kind != FINDING_BURST && kind != FINDING_SLEEP)
 		o->idle += s->ns;
@@ -257,11 +273,12 @@ static int find_outliers(struct findings *f, struct outliers *o)
 
 static int judge_outliers(struct findings *f, const struct stretch *all, size_t n)
 {
-	struct outliers o = {
-		.all = all, .n = n, .usual = all[n / 2].ns, .usual_waker = usual_waker(all, n)
-	};
+	struct outliers o = { .all = all, .n = n, .usual = all[n / 2].ns };
 	double idle;
-	int r = n < OUTLIER_OF ? 0 : find_outliers(f, &o);
+	int r;
+
+	o.usual_waker = usual_waker(all, n, &o.n_usual);
+	r = n < OUTLIER_OF ? 0 : find_outliers(f, &o);
 
 	idle = (double)o.idle / (double)MAX(f->end - f->begin, 1);
 	for (size_t i = 0; r >= 0 && i < o.n_told; i++) {
@@ -321,7 +338,7 @@ static int judge_blocked(struct findings *f, const struct stretch *s)
 static int judge_stop(struct findings *f, const struct stretch *s)
 {
 	const struct finding_thread *own = &f->threads[s->thread];
-	uint32_t stopper = own->stopper;
+	uint32_t stopper = s->stopper;
 	uint32_t culprit = stopper != FINDINGS_NONE ? stopper : s->waker;
 	uint32_t name = culprit != FINDINGS_NONE ? f->threads[culprit].name : FINDINGS_NONE;
 	struct tally *t;

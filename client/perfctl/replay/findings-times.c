@@ -218,6 +218,40 @@ size_t findings_group(const struct findings *f, uint32_t thread, enum stretch_ki
 	return end - begin;
 }
 
+/* Of one kind. */
+static uint64_t waited(struct findings *f, uint32_t thread, enum stretch_kind kind, uint64_t begin,
+		       uint64_t end, uint64_t *longest, uint32_t *ret_cpu)
+{
+	size_t i = first_behind(f, thread, kind, begin);
+	uint64_t sum = 0;
+
+	for (i -= i > 0; i < f->n_stretches && f->looks; i++, f->looks--) {
+		const struct stretch *s = &f->stretches[f->in_time[i]];
+		uint64_t ns = MIN(s->end, end) - MIN(MAX(s->begin, begin), MIN(s->end, end));
+
+		if (is_behind(s, thread, kind, end))
+			break;
+		if (s->thread != thread || s->kind != kind)
+			continue; /* the one before the first */
+		sum += ns;
+		if (ns <= *longest)
+			continue;
+		*longest = ns;
+		*ret_cpu = s->cpu;
+	}
+	return sum;
+}
+
+uint64_t findings_waited(struct findings *f, uint32_t thread, uint64_t begin, uint64_t end,
+			 uint32_t *ret_cpu)
+{
+	uint64_t longest = 0;
+
+	*ret_cpu = UINT32_MAX;
+	return waited(f, thread, STRETCH_WAIT, begin, end, &longest, ret_cpu) +
+	       waited(f, thread, STRETCH_PREEMPTED, begin, end, &longest, ret_cpu);
+}
+
 /* ── Disks ── */
 
 static int by_begin(const void *left, const void *right)

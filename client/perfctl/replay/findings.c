@@ -133,7 +133,7 @@ static int add_stretch(struct findings *f, const struct stretch *s)
 	return 0;
 }
 
-static int end_burst(struct findings *f, uint32_t thread, uint64_t end)
+static int end_burst(struct findings *f, uint32_t thread, uint64_t end, bool is_open)
 {
 	struct finding_thread *t = &f->threads[thread];
 	struct stretch s = {
@@ -143,6 +143,7 @@ static int end_burst(struct findings *f, uint32_t thread, uint64_t end)
 		.thread = thread,
 		.waker = FINDINGS_NONE,
 		.kind = STRETCH_BURST,
+		.is_open = is_open,
 	};
 
 	t->burst = 0;
@@ -170,7 +171,7 @@ int findings_ran(void *arg, const struct latency_run *run)
 		t->exited = MAX(run->end, 1U);
 	t->burst += run->end - run->begin;
 	t->ran += run->end - run->begin;
-	return run->sleeps ? end_burst(f, thread, run->end) : 0;
+	return run->sleeps ? end_burst(f, thread, run->end, false) : 0;
 }
 
 /* What others lost to a wait that is shorter does not show. */
@@ -214,9 +215,6 @@ static int add_request(struct findings *f, const struct latency_interval *one)
 	return 0;
 }
 
-/* Who takes turns with a few others waits for a shorter time. */
-#define SHORTEST_PREEMPTION (3 * FINDINGS_OUTLIER)
-
 /* Which kind of stretch an interval is; false: none. */
 static bool is_stretch(enum latency_kind kind, const struct latency_interval *one, uint8_t *ret)
 {
@@ -224,7 +222,7 @@ static bool is_stretch(enum latency_kind kind, const struct latency_interval *on
 
 	if (kind == LATENCY_WAKEUPS) {
 		*ret = strcmp(one->label, "preempted") ? STRETCH_WAIT : STRETCH_PREEMPTED;
-		return ns >= (*ret == STRETCH_WAIT ? SHORTEST_WAIT : SHORTEST_PREEMPTION);
+		return ns >= SHORTEST_WAIT;
 	}
 	if (kind != LATENCY_OFF_CPU)
 		return false;
@@ -261,6 +259,7 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 		.end = one->end,
 		.cpu = one->cpu,
 		.waker = FINDINGS_NONE,
+		.stopper = FINDINGS_NONE,
 		.is_open = one->is_open,
 		.knows_disks = one->knows_disks,
 	};
@@ -271,7 +270,8 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 	if (!is_stretch(kind, one, &s.kind))
 		return 0;
 	/* Sleep ends with the wakeup; what follows is a wait for a CPU. */
-	if (kind == LATENCY_OFF_CPU && one->woken > one->begin && one->woken < one->end) {
+	if (kind == LATENCY_OFF_CPU && one->woken && one->woken >= one->begin &&
+	    one->woken < one->end) {
 		s.end = one->woken;
 		s.is_open = false;
 		if (s.kind == STRETCH_ASLEEP)
@@ -280,6 +280,11 @@ int findings_ended(void *arg, enum latency_kind kind, const struct latency_inter
 	s.ns = s.end - s.begin;
 	if (thread_of(f, one->who.tid, one->pid, one->who.comm, &s.thread) < 0)
 		return -ENOMEM;
+	if (s.kind == STRETCH_STOPPED) /* the signal is the process's */
+		s.stopper = f->threads[findings_first_thread(f, s.thread)].stopper;
+	/* Who frees memory sleeps in state D only: its end is not recorded. */
+	if (*one->label == 'S' && kind == LATENCY_OFF_CPU)
+		f->threads[s.thread].reclaims = 0;
 	if (one->was_woken && one->waker.tid && find_waker(f, &one->waker, &s.waker) < 0)
 		return -ENOMEM;
 	s.cpu_before = f->threads[s.thread].last_cpu;
@@ -420,7 +425,7 @@ int findings_finish(struct findings *f, uint64_t begin, uint64_t end, const stru
 	f->end = end;
 	f->looks = n_looks(f);
 	for (uint32_t i = 0; i < f->n_threads; i++)
-		if (f->threads[i].burst && end_burst(f, i, end) < 0)
+		if (f->threads[i].burst && end_burst(f, i, end, true) < 0)
 			return -ENOMEM;
 	if (findings_judge(f) < 0)
 		return -ENOMEM;

@@ -33,6 +33,8 @@ struct latency_thread {
 	bool was_woken; /* since it went off */
 	struct latency_who waker;
 	uint64_t woken;
+	bool was_early; /* woken while it ran, since it began to */
+	struct latency_who early;
 };
 
 #define HANDLERS_NESTED 16

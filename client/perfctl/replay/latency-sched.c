@@ -124,6 +124,22 @@ static int end_off(struct latency *l, const struct latency_now *now, struct late
 	return 0;
 }
 
+/*
+ * sched_waking comes as soon as the state is that of a sleeper, and the switch away may come behind it: another CPU
+ * wakes a thread that still runs. (6.1 to 7.x: try_to_wake_up() then waits for p->on_cpu.) So a sleep that nothing
+ * else ended was over before it began.
+ */
+static int take_early(struct latency *l, struct latency_thread *t)
+{
+	if (l->o.has_wakeups || !t->was_early || !t->off.open || t->wait.open || t->was_woken)
+		return 0;
+	t->waker = t->early;
+	t->was_woken = true;
+	t->woken = t->off.time;
+	t->wait.open = true; /* since the switch away */
+	return latency_label(l, "woken", &t->wait.label);
+}
+
 static int switch_in(struct latency *l, const struct latency_now *now,
 		     const struct latency_who *who)
 {
@@ -134,12 +150,14 @@ static int switch_in(struct latency *l, const struct latency_now *now,
 	if (latency_find_thread(l, who->tid, who, &about.thread) < 0)
 		return -ENOMEM;
 	t = &l->threads[about.thread];
+	if (take_early(l, t) < 0)
+		return -ENOMEM;
 	about.waker = t->was_woken ? &t->waker : NULL;
 	about.woken = t->woken;
 	r = end_off(l, now, t, &about);
 	if (r >= 0)
 		r = end_wait(l, now, t, &about);
-	t->off.open = t->wait.open = t->fresh = t->was_woken = false;
+	t->off.open = t->wait.open = t->fresh = t->was_woken = t->was_early = false;
 	t->sched = SCHED_RUNNING;
 	return r;
 }
@@ -159,6 +177,10 @@ static int tell_run(struct latency *l, const struct latency_cpu *c, const struct
 
 	if (!l->o.watcher || !c->known || c->lost != lost_switches(l) || c->tid != prev->tid)
 		return 0;
+	/* The rings of other CPUs may begin later. */
+	if (run.end <= l->o.complete[LATENCY_OFF_CPU])
+		return 0;
+	run.begin = MAX(run.begin, l->o.complete[LATENCY_OFF_CPU]);
 	if (latency_find_thread(l, prev->tid, NULL, &i) < 0)
 		return -ENOMEM;
 	run.pid = latency_process(l, i);
@@ -222,10 +244,18 @@ static void note_waker(struct latency *l, const struct latency_now *now, struct 
 {
 	int64_t waker = keytable_get(&l->by_tid, now->who.tid);
 
-	if (t->sched == SCHED_RUNNING || t->wait.open || t->was_woken)
+	const struct latency_who *who =
+		*now->who.comm || waker < 0 ? &now->who : &l->threads[waker].who;
+
+	if (t->sched == SCHED_RUNNING) {
+		t->was_early = true;
+		t->early = *who;
+		return;
+	}
+	if (t->wait.open || t->was_woken)
 		return;
 	t->was_woken = true;
-	t->waker = *now->who.comm || waker < 0 ? now->who : l->threads[waker].who;
+	t->waker = *who;
 }
 
 int latency_wakeup(struct latency *l, const struct latency_now *now,

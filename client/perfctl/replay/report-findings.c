@@ -301,6 +301,15 @@ static void print_unrecorded(const struct latency_records *records)
 			printf("Not recorded: %s (-e %s)\n", needs[i].what, needs[i].events);
 }
 
+/* What threads did is known from then on; records of other events may reach back further. */
+static uint64_t begin_of(const struct report *r, const struct latency_records *records)
+{
+	uint64_t from = MAX(records->histories[LATENCY_OFF_CPU].from,
+			    records->histories[LATENCY_WAKEUPS].from);
+
+	return MIN(MAX(r->a->first, from), r->a->last);
+}
+
 /* One kind must not hide the others. */
 #define OF_ONE_KIND 3
 
@@ -322,6 +331,9 @@ static int print_all(const struct report *r, const struct latency_records *recor
 		puts(" Nothing.");
 	if (number < n)
 		printf("(%zu more)\n", n - number);
+	if (begin_of(r, records) - r->a->first > (r->a->last - r->a->first) / 10)
+		printf("What threads did is known for the last %s only\n",
+		       time_words(r->a->last - begin_of(r, records)).s);
 	if (r->a->lost)
 		printf("%" PRIu64 " records are known to be missing\n", r->a->lost);
 	print_unrecorded(records);
@@ -409,7 +421,7 @@ int report_findings(const struct call *call, const struct report *report,
 	const struct finding *all;
 	size_t n;
 
-	if (findings_finish(f, report->a->first, report->a->last, &all, &n) < 0) {
+	if (findings_finish(f, begin_of(report, records), report->a->last, &all, &n) < 0) {
 		complain("cannot print the report: out of memory");
 		return EXIT_FAILED;
 	}
