@@ -16,7 +16,7 @@ _held=
 # wakeups and firings, the states of CPUs, the program counts) and the files that some kernels put
 # into each bpffs.
 standing() {
-	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name +firings ! -name "+cpus*" ! -name "+totals*" \
+	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name +firings ! -name +sending ! -name "+cpus*" ! -name "+totals*" \
 		2>/dev/null | sort
 }
 

@@ -16,11 +16,12 @@
 #include "proto/macro.h"
 #include "proto/ring.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/sending.h"
 
 #define FIXTURE_CPUS 8 /* CPUs with a ring: the first online ones */
 
 struct fixture {
-	int outer, wakeups;
+	int outer, wakeups, sending;
 	unsigned cpu[FIXTURE_CPUS], n;
 	int fd[FIXTURE_CPUS];
 	struct pp_ring_header *ring[FIXTURE_CPUS];
@@ -36,6 +37,7 @@ static inline void fixture_done(struct fixture *x)
 	}
 	close(x->outer);
 	close(x->wakeups);
+	close(x->sending);
 }
 
 /* Makes a ring for each of the first CPUs; direct: the programs may use their addresses. */
@@ -67,6 +69,7 @@ static inline void fixture_make(struct fixture *x, uint64_t data_size, uint32_t 
 		ck_assert_int_eq(bpf_map_update_elem(x->outer, &x->cpu[i], &x->fd[i], 0), 0);
 	x->wakeups = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "wakeups", 0, 0, 4096, NULL);
 	ck_assert_int_ge(x->wakeups, 0);
+	x->sending = sending_new();
 	x->target = (struct recorder_target){
 		.fd = x->outer,
 		.header_size = PP_RING_PAGE,
@@ -76,6 +79,7 @@ static inline void fixture_make(struct fixture *x, uint64_t data_size, uint32_t 
 		.ring_fd = x->fd,
 		.n = direct ? x->n : 0,
 		.wakeup_fd = -EBADF,
+		.sending_fd = x->sending,
 		.ringless_fd = -EBADF,
 		.event_id = 4711,
 	};

@@ -35,6 +35,7 @@
 #include "proto/macro.h"
 #include "proto/ring.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/sending.h"
 
 #define HEADER_SIZE PP_RING_PAGE
 #define DATA_SIZE (16UL << 20)
@@ -46,7 +47,7 @@
 
 struct bench {
 	unsigned cpu; /* the CPU that everything here runs on */
-	int outer, ring_fd, wakeups;
+	int outer, ring_fd, wakeups, sending;
 	uint64_t data_size;
 	uint32_t spill_size;
 	const struct pp_ring_header *ring;
@@ -90,6 +91,7 @@ static struct bench bench_new(uint64_t data_size, uint32_t spill_size)
 	ck_assert_int_eq(bpf_map_update_elem(b.outer, &slot, &b.ring_fd, BPF_ANY), 0);
 	b.wakeups = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "wakeups", 0, 0, 4096, NULL);
 	ck_assert_int_ge(b.wakeups, 0);
+	b.sending = sending_new();
 	return b;
 }
 
@@ -99,6 +101,7 @@ static void bench_done(struct bench *b)
 	close(b->ring_fd);
 	close(b->outer);
 	close(b->wakeups);
+	close(b->sending);
 }
 
 static struct recorder_target bench_target(const struct bench *b)
@@ -112,6 +115,7 @@ static struct recorder_target bench_target(const struct bench *b)
 		.ring_fd = &b->ring_fd,
 		.n = 1,
 		.wakeup_fd = -EBADF,
+		.sending_fd = b->sending,
 		.ringless_fd = -EBADF,
 		.event_id = EVENT_ID,
 	};
@@ -322,6 +326,7 @@ static void load_closing(const struct source *s, struct recorder_target t)
 		.closes = true,
 		.other = PP_SIDE_B,
 		.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL),
+		.sending_fd = t.sending_fd,
 	};
 	int fd;
 
@@ -387,6 +392,7 @@ static void make_trigger(struct firing *t, const struct pp_trigger *state, const
 	t->fire.pending_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pending", 4,
 					    sizeof(struct pp_fired), 1, NULL);
 	t->fire.firings_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
+	t->fire.sending_fd = sending_new();
 	t->tell_fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tell", 4, 4, 1, NULL);
 	ck_assert(t->fire.state_fd >= 0 && t->fire.targets_fd >= 0 && t->fire.pending_fd >= 0 &&
 		  t->fire.firings_fd >= 0 && t->tell_fd >= 0);
@@ -418,6 +424,7 @@ static void unmake_trigger(struct firing *t)
 	close(t->fire.targets_fd);
 	close(t->fire.pending_fd);
 	close(t->fire.firings_fd);
+	close(t->fire.sending_fd);
 	close(t->tell_fd);
 }
 
@@ -548,7 +555,7 @@ END_TEST
 /* An armed event: two sets of rings, and none; and windows. */
 struct armed {
 	struct bench rings[2], nowhere;
-	int ringless, tape_fd, sides, firings;
+	int ringless, tape_fd, sides, firings, sending;
 	struct pp_tape *tape;
 	int program[PP_SIDES];
 };
@@ -570,6 +577,7 @@ static void arm(struct armed *a, const struct source *s, bool nests)
 	a->sides = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "sides", 4, 4, PP_SIDES, NULL);
 	a->ringless = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ringless", 4, 8, n_cpus, NULL);
 	a->firings = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "firings", 0, 0, 4096, NULL);
+	a->sending = sending_new();
 	ck_assert(a->tape_fd >= 0 && a->sides >= 0 && a->ringless >= 0 && a->firings >= 0);
 	a->tape = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, a->tape_fd, 0);
 	ck_assert(a->tape != MAP_FAILED);
@@ -581,6 +589,7 @@ static void arm(struct armed *a, const struct source *s, bool nests)
 			.closes = side >= PP_SIDE_A_CLOSING,
 			.other = side == PP_SIDE_B_CLOSING ? PP_SIDE_A : PP_SIDE_B,
 			.firings_fd = a->firings,
+			.sending_fd = a->sending,
 		};
 		struct bench *b = bench_of(a, side);
 		struct recorder_target t;
@@ -608,6 +617,7 @@ static void disarm(struct armed *a)
 			bench_done(bench_of(a, side));
 	}
 	close(a->firings);
+	close(a->sending);
 	munmap(a->tape, 4096);
 	close(a->tape_fd);
 	close(a->sides);
@@ -965,18 +975,21 @@ START_TEST(test_trigger)
 	ck_assert_uint_ge(a[0].rings[1].ring->live.records, 100);
 	ck_assert_uint_ge(ringless_of(&a[1]), 100);
 
-	/* Not armed; then again; then often enough for a day. */
+	/* Not armed, while this CPU sends another message; then again; then often enough for a day. */
+	sending_set(firing.fire.sending_fd, 1);
 	close(MAGIC);
+	sending_set(firing.fire.sending_fd, 0);
 	ck_assert_uint_eq(firing.state->late, 2);
+	ck_assert_uint_eq(firing.state->untold, 1);
 	a[0].tape->state.next = PP_SIDE_A;
 	close(MAGIC);
 	ck_assert_uint_eq(a[0].tape->state.side, PP_SIDE_A);
-	ck_assert_uint_eq(told(&firing, &fired), 3);
+	ck_assert_uint_eq(told(&firing, &fired), 2);
 	ck_assert_uint_eq(firing.state->late, 3);
 	close(MAGIC);
 	ck_assert_uint_eq(firing.state->fired, 3);
 	ck_assert_uint_eq(firing.state->spent, 1);
-	ck_assert_uint_eq(firing.state->untold, 0);
+	ck_assert_uint_eq(firing.state->untold, 1);
 	stop(&running);
 	for (unsigned i = 0; i < 2; i++) {
 		close(link[i]);
@@ -1094,7 +1107,13 @@ START_TEST(test_wakeup)
 	t = bench_target(&b);
 	t.wakeup_fd = b.wakeups;
 	began = pp_clock_ns(CLOCK_MONOTONIC);
+	/* While the CPU sends another message there is none; that comes with the next record. */
+	sending_set(b.sending, 1);
 	running = run(&b, &s, &t);
+	close(-1);
+	ck_assert_uint_gt(b.ring->live.records, 0);
+	ck_assert_uint_eq(b.ring->limit.woken, 0);
+	sending_set(b.sending, 0);
 	make_calls();
 	stop(&running);
 

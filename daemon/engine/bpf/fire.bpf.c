@@ -18,6 +18,7 @@
 
 #include "daemon/engine/bpf/constant.bpf.h"
 #include "daemon/engine/bpf/fire.h"
+#include "daemon/engine/bpf/send.bpf.h"
 #include "daemon/trigger.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -164,7 +165,7 @@ int pp_tell(void *ctx)
 		else
 			__sync_fetch_and_add(&state.late, 1);
 	}
-	if (bpf_ringbuf_output(&firings, &fired, sizeof(fired), 0) < 0)
+	if (!send(&firings, &fired, sizeof(fired)))
 		__sync_fetch_and_add(&state.untold, 1);
 	return (int)CONSTANT(fire_constants, result);
 }

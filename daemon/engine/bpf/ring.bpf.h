@@ -18,6 +18,7 @@
 
 #include "daemon/engine/bpf/constant.bpf.h"
 #include "daemon/engine/bpf/ring.h"
+#include "daemon/engine/bpf/send.bpf.h"
 #include "daemon/engine/bpf/wakeup.h"
 #include "daemon/trigger.h"
 #include "proto/ring.h"
@@ -191,7 +192,7 @@ static __always_inline void ring_close(struct pp_tape *tape)
 	if (!pp_close(tape))
 		return;
 	tape->by.closed = tape->id;
-	bpf_ringbuf_output(&firings, &tape->by, sizeof(tape->by), 0);
+	send(&firings, &tape->by, sizeof(tape->by));
 }
 
 /* Takes one of the records that the window has left; who takes the last one ends it. What comes
@@ -316,7 +317,8 @@ static __always_inline __u64 ring_time(const struct ring_place *place)
 	return bpf_ktime_get_ns();
 }
 
-/* Tells the broker that there is something to read, at most once an interval. */
+/* Tells the broker that there is something to read, at most once an interval. What cannot be sent comes with the next
+ * record. */
 static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 {
 	struct pp_wakeup wakeup = { .event_id = RING_CONSTANT(event_id), .cpu = ring->cpu };
@@ -325,7 +327,8 @@ static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 	if ((__s64)(time - ring->limit.woken) < (__s64)PP_WAKEUP_INTERVAL)
 		return;
 	ring->limit.woken = time;
-	bpf_ringbuf_output(&wakeups, &wakeup, sizeof(wakeup), 0);
+	if (!send(&wakeups, &wakeup, sizeof(wakeup)))
+		ring->limit.woken = 0;
 }
 
 static __always_inline void ring_commit(const struct ring_place *place, __u64 time)

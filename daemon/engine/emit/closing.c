@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 #include "daemon/engine/emit/guard.h"
+#include "daemon/engine/emit/send.h"
 #include "daemon/trigger.h"
 
-enum { R0, R1, R2, R3, R4 };
+enum { R0, R1, R2 };
 
 #define TAPE(member) ((int)offsetof(struct pp_tape, member))
 
@@ -33,6 +34,7 @@ static void emit_close(struct emitter *e, const struct recorder_guard *guard)
 		.next = PP_SIDES_CLOSING + guard->other,
 	};
 	const union pp_tape_state to = { .side = guard->other, .next = PP_SIDES };
+	struct emit_labels not_sent = { 0 };
 	emit_label closed;
 
 	emit_load_map_value(e, R1, guard->tape_fd, 0);
@@ -43,11 +45,10 @@ static void emit_close(struct emitter *e, const struct recorder_guard *guard)
 	closed = emit_jump_reg(e, BPF_JNE, R0, R2);
 	emit_load(e, 8, R2, R1, TAPE(id));
 	emit_store(e, 8, R1, TAPE(by.closed), R2);
-	emit_load_map(e, R1, guard->firings_fd);
+	emit_send_begin(e, guard->sending_fd, &not_sent);
 	emit_load_map_value(e, R2, guard->tape_fd, (uint32_t)TAPE(by));
-	emit_mov_imm(e, R3, sizeof(struct pp_fired));
-	emit_mov_imm(e, R4, 0);
-	emit_call(e, BPF_FUNC_ringbuf_output);
+	emit_send(e, guard->sending_fd, guard->firings_fd, sizeof(struct pp_fired), &not_sent);
+	emit_land_all(e, &not_sent);
 	emit_land(e, closed);
 }
 

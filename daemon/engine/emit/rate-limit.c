@@ -3,6 +3,7 @@
 #include "daemon/engine/emit/rate-limit.h"
 
 #include "daemon/engine/bpf/wakeup.h"
+#include "daemon/engine/emit/send.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 #include "proto/ring.h"
@@ -57,7 +58,8 @@ void emit_rate_limit(struct emitter *e, const struct recorder_target *target,
 
 void emit_wakeup(struct emitter *e, const struct recorder_target *target, int time)
 {
-	emit_label lately;
+	struct emit_labels not_sent = { 0 };
+	emit_label lately, sent;
 
 	if (target->wakeup_fd < 0)
 		return;
@@ -77,11 +79,13 @@ void emit_wakeup(struct emitter *e, const struct recorder_target *target, int ti
 	emit_store(e, 4, FRAME, RING_STACK_WAKEUP + (int)offsetof(struct pp_wakeup, cpu), R1);
 	emit_store_imm(e, 4, FRAME, RING_STACK_WAKEUP + (int)offsetof(struct pp_wakeup, reserved),
 		       0);
-	emit_load_map(e, R1, target->wakeup_fd);
+	emit_send_begin(e, target->sending_fd, &not_sent);
 	emit_mov(e, R2, FRAME);
 	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_WAKEUP);
-	emit_mov_imm(e, R3, sizeof(struct pp_wakeup));
-	emit_mov_imm(e, R4, 0);
-	emit_call(e, BPF_FUNC_ringbuf_output);
+	emit_send(e, target->sending_fd, target->wakeup_fd, sizeof(struct pp_wakeup), &not_sent);
+	sent = emit_jump(e);
+	emit_land_all(e, &not_sent);
+	emit_store_imm(e, 8, RING, GATE(woken), 0); /* the next record tells */
+	emit_land(e, sent);
 	emit_land(e, lately);
 }

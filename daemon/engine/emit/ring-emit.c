@@ -9,9 +9,9 @@
 enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FRAME };
 
 /* A program can name 64 maps. So many rings are reached without a look-up; the others are the map
- * of all rings, that of wakeups, that of events without a ring, the chains', a filter's tables, and the five of
+ * of all rings, those of wakeups, that of events without a ring, the chains', a filter's tables, and the five of
  * a trigger (with its pairs), or those of its target. */
-#define DIRECT_MAX 52
+#define DIRECT_MAX 51
 
 #define TRIES 4 /* each retry means that another writer came between */
 

@@ -17,6 +17,7 @@ void armed_done(struct armed *a)
 	close_fd(a->tape);
 	close_fd(a->frozen);
 	close_fd(a->firings);
+	close_fd(a->sending);
 	*a = (struct armed)ARMED_NONE;
 }
 
@@ -84,6 +85,14 @@ int armed_make_spare(struct parts *p, struct rings *ret, struct failure *f)
 
 /* ── pins ───────────────────────────────────────────────────────────────────────────────── */
 
+/* What tells the broker of the ends of windows. */
+static int open_firings(struct armed *a, uid_t broker)
+{
+	int r = a->firings = firings_fd(broker);
+
+	return r < 0 ? r : (a->sending = sending_fd());
+}
+
 static int open_maps(const char *path, struct parts *p, struct armed *a, struct pp_tape *ret_tape)
 {
 	uint32_t zero = 0;
@@ -97,7 +106,7 @@ static int open_maps(const char *path, struct parts *p, struct armed *a, struct 
 	if (r >= 0 && bpf_map_lookup_elem(a->tape, &zero, ret_tape) < 0)
 		r = -errno;
 	if (r >= 0 && ret_tape->windows)
-		r = a->firings = firings_fd(p->broker);
+		r = open_firings(a, p->broker);
 	a->swap = ret_tape->state.side != PP_SIDE_NONE && ret_tape->state.next != PP_SIDE_NONE;
 	return r;
 }
@@ -184,6 +193,7 @@ static struct recorder_guard guard_of(const struct armed *a, uint32_t side)
 			 : a->swap		    ? PP_SIDE_B
 						    : PP_SIDE_NONE,
 		.firings_fd = a->firings,
+		.sending_fd = a->sending,
 	};
 }
 
@@ -286,7 +296,7 @@ int armed_open_windows(struct armed *a, struct parts *p, const struct rings *spa
 {
 	uint32_t other = guard_of(a, side).other;
 	struct pp_tape *tape;
-	int r = a->firings = firings_fd(p->broker);
+	int r = open_firings(a, p->broker);
 
 	if (r < 0)
 		return fail(f, -r, "Cannot open the ring buffer of firings: %s.", strerror(-r));

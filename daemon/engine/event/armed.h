@@ -7,15 +7,15 @@
 
 struct armed {
 	struct sides sides;
-	int tape;    /* struct pp_tape */
-	int frozen;  /* counts, by CPU, what happened while no side recorded; see arm.h */
-	int firings; /* the instance's; -EBADF: the sides have no windows */
-	bool swap;   /* there is a second set of rings */
+	int tape;	      /* struct pp_tape */
+	int frozen;	      /* counts, by CPU, what happened while no side recorded; see arm.h */
+	int firings, sending; /* the instance's; -EBADF: the sides have no windows */
+	bool swap;	      /* there is a second set of rings */
 };
 
-#define ARMED_NONE                                                   \
-	{                                                            \
-		.tape = -EBADF, .frozen = -EBADF, .firings = -EBADF, \
+#define ARMED_NONE                                                                      \
+	{                                                                               \
+		.tape = -EBADF, .frozen = -EBADF, .firings = -EBADF, .sending = -EBADF, \
 	}
 
 void armed_done(struct armed *a);

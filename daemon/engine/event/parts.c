@@ -45,6 +45,7 @@ void parts_done(struct parts *p)
 	fire_done(&p->fire);
 	close_fd(p->meta);
 	close_fd(p->wakeups);
+	close_fd(p->sending);
 	*p = (struct parts)PARTS_NONE;
 }
 
@@ -453,9 +454,9 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 
 	if (e->spec.flags & PP_EVENT_WAKEUP && p->wakeups < 0) {
 		p->wakeups = wakeups_fd(p->broker);
-		if (p->wakeups < 0)
-			return fail(f, -p->wakeups, "Cannot make the buffer of wakeups: %s.",
-				    strerror(-p->wakeups));
+		r = p->wakeups < 0 ? p->wakeups : (p->sending = sending_fd());
+		if (r < 0)
+			return fail(f, -r, "Cannot make the buffer of wakeups: %s.", strerror(-r));
 	}
 	r = read_trigger(p, f);
 	if (r < 0)
@@ -472,6 +473,7 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 		.n = p->rings.n,
 		.max_rate = e->spec.max_rate,
 		.wakeup_fd = p->wakeups,
+		.sending_fd = p->sending,
 		.event_id = e->origin,
 		.condition = p->condition.is.kind ? &p->condition : NULL,
 		.fire = p->fire.n ? &p->fire : NULL,

@@ -37,15 +37,15 @@ struct parts {
 	uint64_t user_memory;
 	struct binding binding; /* of a bound event; sources point to it */
 	struct programs programs;
-	int meta, wakeups;
+	int meta, wakeups, sending;
 	struct pins_draft draft;
 };
 
-#define PARTS_NONE                                                                            \
-	{                                                                                     \
-		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF, \
-		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,     \
-		.pending = -EBADF, .wakeups = -EBADF, .user = USER_PROGRAM_NONE               \
+#define PARTS_NONE                                                                                 \
+	{                                                                                          \
+		.rings.outer = -EBADF, .catalog = -EBADF, .ringless = -EBADF, .meta = -EBADF,      \
+		.earlier = -EBADF, .trigger = -EBADF, .targets = -EBADF, .pairs = -EBADF,          \
+		.pending = -EBADF, .wakeups = -EBADF, .sending = -EBADF, .user = USER_PROGRAM_NONE \
 	}
 
 /* Releases everything; abandons a draft that is not committed. */

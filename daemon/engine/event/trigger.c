@@ -86,12 +86,14 @@ static int check_pairs(const struct parts *p, const struct pp_condition *c, stru
 
 int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct failure *f)
 {
-	_cleanup_close_ int firings = firings_fd(p->broker);
+	_cleanup_close_ int firings = firings_fd(p->broker), sending = -EBADF;
 	int r = check_pairs(p, &spec->condition, f);
 
 	if (r < 0)
 		return r;
 	r = firings;
+	if (r >= 0)
+		r = sending = sending_fd();
 	if (r >= 0)
 		r = p->trigger = make_state(p, spec);
 	if (r >= 0)
@@ -110,6 +112,7 @@ int trigger_make(struct parts *p, const struct pp_trigger_spec *spec, struct fai
 		.targets_fd = p->targets,
 		.pending_fd = p->pending,
 		.firings_fd = firings,
+		.sending_fd = sending,
 	};
 
 	return programs_make_tell(&p->programs, &p->sources, &fire, &p->draft, f);

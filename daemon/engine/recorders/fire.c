@@ -64,6 +64,7 @@ int fire_load_tell(const struct fire *fire, const struct recorder_class *class, 
 		{ .template_fd = bpf_map__fd(template->maps.targets), .fd = fire->targets_fd },
 		{ .template_fd = bpf_map__fd(template->maps.pending), .fd = fire->pending_fd },
 		{ .template_fd = bpf_map__fd(template->maps.firings), .fd = fire->firings_fd },
+		{ .template_fd = bpf_map__fd(template->maps.sending), .fd = fire->sending_fd },
 	};
 	const struct template_changes changes = {
 		.maps = maps,

@@ -14,6 +14,7 @@ struct fire {
 	int targets_fd; /* ARRAY_OF_MAPS of tapes, PP_TARGETS_MAX slots, filled from the first */
 	int pending_fd; /* PERCPU_ARRAY of one struct pp_fired: what has fired and is not told */
 	int firings_fd; /* the ring buffer that tells the broker: for fire_load_tell() */
+	int sending_fd; /* which CPUs are sending: likewise */
 };
 
 /* The function. The maps stay open until the programs that call it are loaded. *ret is the caller's. -errno. */

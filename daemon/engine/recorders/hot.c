@@ -219,6 +219,7 @@ static int hot_load(const struct source *source, const struct recorder_target *t
 		.prog = program_of(skel, &layouts[i]),
 		.rings = skel->maps.rings,
 		.wakeups = skel->maps.wakeups,
+		.sending = skel->maps.sending,
 		.ringless = skel->maps.ringless,
 		.tape = skel->maps.tape,
 		.firings = skel->maps.firings,

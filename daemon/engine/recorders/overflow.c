@@ -217,6 +217,7 @@ static int overflow_load(const struct source *source, const struct recorder_targ
 		.prog = program_of(source->spec),
 		.rings = templates->maps.rings,
 		.wakeups = templates->maps.wakeups,
+		.sending = templates->maps.sending,
 		.ringless = templates->maps.ringless,
 		.tape = templates->maps.tape,
 		.firings = templates->maps.firings,

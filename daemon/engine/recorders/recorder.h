@@ -67,7 +67,8 @@ struct recorder_guard {
 	/* A closing side: each record is checked against the window. */
 	bool closes;
 	uint32_t other; /* then: the side that the tape turns to */
-	int firings_fd; /* then: the instance's ring buffer of firings */
+	int firings_fd; /* then: the instance's ring buffer of firings, */
+	int sending_fd; /* and which CPUs are sending (bpf/send.bpf.h) */
 };
 
 /* Which occurrences of a trigger's event make a record: see emit/condition.h. */
@@ -101,6 +102,7 @@ struct recorder_target {
 
 	uint64_t max_rate; /* records per second and CPU; 0: no limit */
 	int wakeup_fd;	   /* the ring buffer map for wakeups (bpf/wakeup.h); -EBADF: none wanted */
+	int sending_fd;	   /* if wanted: which CPUs are sending (bpf/send.bpf.h) */
 	uint64_t event_id; /* the content of a wakeup */
 	const struct recorder_guard *guard; /* NULL: the event is not armed */
 	const struct recorder_fire *fire;   /* NULL: it is no trigger's event */

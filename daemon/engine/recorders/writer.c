@@ -14,7 +14,7 @@
 #include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
-#define BASE_MAPS 7 /* those of ring.bpf.h */
+#define BASE_MAPS 8 /* those of ring.bpf.h */
 
 static void tell(struct ring_constants *c, const struct source *source,
 		 const struct recorder_target *target)
@@ -47,6 +47,10 @@ int writer_load(const struct writer *w, const struct source *source,
 	struct template_map maps[WRITER_MAPS_MAX + BASE_MAPS] = {
 		{ .template_fd = bpf_map__fd(w->rings), .fd = target->fd },
 		{ .template_fd = bpf_map__fd(w->wakeups), .fd = target->wakeup_fd },
+		{ .template_fd = bpf_map__fd(w->sending),
+		  .fd = closes			 ? closes->sending_fd
+			: target->wakeup_fd >= 0 ? target->sending_fd
+						 : -EBADF },
 		{ .template_fd = bpf_map__fd(w->ringless), .fd = target->ringless_fd },
 		{ -EBADF, target->tell_fd ? *target->tell_fd : -EBADF, RING_TELL_MARK },
 		{ .template_fd = bpf_map__fd(w->tape), .fd = closes ? closes->tape_fd : -EBADF },

@@ -15,7 +15,7 @@
 
 struct writer {
 	const struct bpf_program *prog;
-	const struct bpf_map *rings, *wakeups, *ringless, *tape, *firings,
+	const struct bpf_map *rings, *wakeups, *sending, *ringless, *tape, *firings,
 		*rodata; /* of its skeleton */
 
 	/* A copy of all of the template's .rodata; `ring` is the part that is filled in here, the

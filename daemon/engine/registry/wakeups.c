@@ -18,32 +18,40 @@
  * ten seconds. */
 #define FIRINGS_SIZE (64 * 1024)
 
-static int make(const char *pin, uint32_t size, int *ret)
-{
-	_cleanup_close_ int fd = -EBADF;
+#define PP_SENDING "+sending"
 
-	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_ringbuf", 0, 0, size, NULL);
+static int make_ringbuf(uint32_t size)
+{
+	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "pp_ringbuf", 0, 0, size, NULL);
+}
+
+static int make_sending(uint32_t size)
+{
+	return bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pp_sending", sizeof(uint32_t), size, 1,
+			      NULL);
+}
+
+static int map_fd(const char *pin, int (*make)(uint32_t size), uint32_t size)
+{
+	_cleanup_close_ int fd = bpf_obj_get(pin);
+
+	/* Never replaced: programs keep writing to the existing one. */
+	if (fd >= 0)
+		return TAKE_FD(fd);
+	if (errno != ENOENT)
+		return -errno;
+	fd = make(size);
 	if (fd < 0)
 		return fd;
-	if (bpf_obj_pin(fd, pin) < 0)
-		return -errno;
-	*ret = TAKE_FD(fd);
-	return 0;
+	return bpf_obj_pin(fd, pin) < 0 ? -errno : TAKE_FD(fd);
 }
 
 static int ringbuf_fd(const char *pin, uint32_t size, uid_t broker)
 {
-	_cleanup_close_ int fd = bpf_obj_get(pin);
-	int r = 0;
-
-	/* Never replaced: programs keep writing to the existing one. */
-	if (fd < 0 && errno != ENOENT)
-		return -errno;
-	if (fd < 0)
-		r = make(pin, size, &fd);
+	_cleanup_close_ int fd = map_fd(pin, make_ringbuf, size);
 	/* Reading it moves the consumer's position: only the broker may. */
-	if (r >= 0)
-		r = pins_own(pin, broker, 0660);
+	int r = fd < 0 ? fd : pins_own(pin, broker, 0660);
+
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -55,4 +63,9 @@ int wakeups_fd(uid_t broker)
 int firings_fd(uid_t broker)
 {
 	return ringbuf_fd(PP_FIRINGS, FIRINGS_SIZE, broker);
+}
+
+int sending_fd(void)
+{
+	return map_fd(PP_SENDING, make_sending, sizeof(uint64_t));
 }
