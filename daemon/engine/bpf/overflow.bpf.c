@@ -163,6 +163,10 @@ static __always_inline bool count_missed(struct bpf_perf_event_data *ctx, struct
 		return false;
 	if (cookie != last->cookie)
 		last->counter = 0;
+	else if (last->has_run && !OPTION(ring_constants, identified) &&
+		 live->counter > last->counter)
+		/* The program of another side, with a map of its own, has sampled into this ring since. */
+		last->counter = live->counter;
 	last->cookie = cookie;
 	delta = value.counter - last->counter;
 	if (!last->has_run)

@@ -161,8 +161,8 @@ static int disarm(struct arming *a, const char *path, struct failure *f)
 		if (r >= 0)
 			r = programs_start(&a->p.programs, &a->p.sources, &target, f);
 	}
-	if (r >= 0)
-		event_forget_arming(path);
+	/* Also where no program without a tape can be loaded: those that are there go on, and nobody finds the tape. */
+	event_forget_arming(path);
 	return r;
 }
 
@@ -194,11 +194,8 @@ static int arm(const char *path, uid_t broker, bool swap, struct failure *f)
 	if (r < 0)
 		return r;
 	r = begin(&a, path, f);
-	if (r < 0) {
-		/* Also where no program without a tape can be loaded: nobody finds this one. */
+	if (r < 0)
 		disarm(&a, path, &(struct failure){});
-		event_forget_arming(path);
-	}
 	return r;
 }
 

@@ -133,8 +133,9 @@ static int turn(struct turn *t, bool again, struct pp_orphans *ret)
 		r = armed_set(&t->armed, t->tape.state.side, PP_SIDES_TAKEN, t->c.f);
 	if (r >= 0)
 		r = change_flip(&t->c);
-	if (r >= 0 && again)
-		r = arm_again(t);
+	/* No trigger turns a tape that could not be prepared; its set must not stay. */
+	if (r >= 0 && again && (r = arm_again(t)) < 0)
+		event_forget_arming(t->c.path);
 	change_let_go(&t->c, id, ret);
 	return r;
 }

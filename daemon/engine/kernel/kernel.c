@@ -61,6 +61,13 @@ bool kernel_is_confidential(void)
 	return file && fgets(line, sizeof(line), file) && strstr(line, "[confidentiality]");
 }
 
+bool kernel_is_realtime(void)
+{
+	struct utsname u;
+
+	return uname(&u) >= 0 && strstr(u.version, "PREEMPT_RT");
+}
+
 bool kernel_is_at_least(int major, int minor)
 {
 	struct utsname u;

@@ -20,6 +20,9 @@ struct btf *kernel_btf(void);
 /* Whether lockdown (confidentiality) keeps programs from reading kernel memory. */
 bool kernel_is_confidential(void);
 
+/* PREEMPT_RT, by its version's text: "#1 SMP PREEMPT_RT Debian …" */
+bool kernel_is_realtime(void);
+
 /* By its release; a distribution's kernel may have more than its number says, never less. */
 bool kernel_is_at_least(int major, int minor);
 

@@ -4,6 +4,7 @@
  * `format` must have exactly the fields of the payload, BTF exactly the parameters that the program
  * reads. Loads nothing.
  */
+#include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/recorders/layout.h"
 
 #include <string.h>
@@ -155,7 +156,7 @@ static const struct btf_type *prototype(const struct btf *btf, const char *name)
 	return t && btf_is_func_proto(t) ? t : NULL;
 }
 
-/* All others are called by an interrupt or with interrupts off. */
+/* All others are called by an interrupt or with interrupts off; but softirqs run in threads on PREEMPT_RT. */
 bool layout_is_preemptible(const char *system, const char *name)
 {
 	static const char *const calls[][2] = {
@@ -168,7 +169,8 @@ bool layout_is_preemptible(const char *system, const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		if (!strcmp(calls[i][0], system) && !strcmp(calls[i][1], name))
 			return true;
-	return false;
+	return !strcmp(system, "irq") && kernel_is_realtime() &&
+	       (!strcmp(name, "softirq_entry") || !strcmp(name, "softirq_exit"));
 }
 
 bool layout_is_there(const struct layout *layout, const struct btf *btf)

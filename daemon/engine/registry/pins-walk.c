@@ -255,17 +255,25 @@ static int remove_but_meta(const char *dir, const char *leaf, void *userdata _un
 	return remove_leaf(dir, leaf, NULL);
 }
 
+struct reaping {
+	void (*first)(const char *path);
+	int error;
+};
+
+/* One that cannot be removed keeps none of the others. */
 static int reap_one(const char *path, uint64_t id _unused_, void *userdata)
 {
-	void (*const *first)(const char *path) = userdata;
+	struct reaping *reaping = userdata;
 	int r;
 
-	(*first)(path);
+	reaping->first(path);
 	r = remove_dir(path, remove_but_meta);
-	if (r < 0)
-		log_error("Cannot remove %s, the rest of a deleted or changed event, from the "
-			  "registry: %s.",
-			  path, strerror(-r));
+	if (r >= 0)
+		return 0;
+	log_error("Cannot remove %s, the rest of a deleted or changed event, from the registry: "
+		  "%s.",
+		  path, strerror(-r));
+	reaping->error = r;
 	return 0;
 }
 
@@ -277,9 +285,12 @@ static int strip_tape(const char *path, uint64_t id _unused_, void *userdata _un
 
 int pins_reap(void (*first)(const char *path))
 {
-	int r = pins_foreach_orphans(reap_one, &first);
+	struct reaping reaping = { first, 0 };
+	int r = pins_foreach_orphans(reap_one, &reaping);
 
-	return r < 0 ? r : pins_foreach_tape(strip_tape, NULL);
+	if (r >= 0)
+		r = pins_foreach_tape(strip_tape, NULL);
+	return r < 0 ? r : reaping.error;
 }
 
 /* ── CPUs ───────────────────────────────────────────────────────────────────────────────── */

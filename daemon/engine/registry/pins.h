@@ -184,7 +184,8 @@ int pins_forget(uint64_t id);
 
 /*
  * Removes everything in "+del-*" except `meta`, after calling `first` for each; may block (a
- * tracepoint's link: an RCU grace period). A directory without `meta` is removed, too.
+ * tracepoint's link: an RCU grace period). A directory without `meta` is removed, too. -errno: of one that
+ * could not be removed; the others are.
  */
 int pins_reap(void (*first)(const char *path));
 
