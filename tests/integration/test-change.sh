@@ -71,7 +71,8 @@ check_handover() {
 }
 
 start_daemon
-perfctl create t/samples -e cpu-clock -F 500 -C "$CPU" -m 4M >/dev/null
+# They sample the CPU, while only the time of one of its processes is waited for.
+perfctl create t/samples -e cpu-clock -F 500 -C "$CPU" -m 32M >/dev/null
 ID=$(perfctl show --json t/samples | jq .id)
 LAST=2000000
 spawn taskset -c "$CPU" sh -c 'while :; do :; done'
