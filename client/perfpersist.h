@@ -93,6 +93,9 @@ enum perfpersist_state {
 	PERFPERSIST_DELETING = 3,
 	PERFPERSIST_PAUSED = 4,
 	PERFPERSIST_CHANGING = 5, /* being changed, paused or resumed just now */
+	/* Triggers have frozen it twice: what is recorded since then is in rings that can be read when
+	 * what the first one froze has been saved or released. Since 0.1.0. */
+	PERFPERSIST_FROZEN = 6,
 };
 
 #define PERFPERSIST_FREQ (1U << 0)	 /* period is a frequency in Hz */

@@ -156,6 +156,9 @@ enum pp_event_state {
 	PP_EVENT_DELETING = 3,
 	PP_EVENT_PAUSED = 4,
 	PP_EVENT_CHANGING = 5, /* an order to change, pause or resume it is under way */
+	/* reply only: a trigger has frozen its rings, and a tape of an earlier firing waits: what is recorded
+	 * meanwhile can be read when that is saved or released */
+	PP_EVENT_FROZEN = 6,
 };
 
 /* The subject of a notice. */

@@ -95,7 +95,8 @@ static bool stands_still(const struct interleaved *one)
 	for (size_t i = 0; i < one->n_rings; i++)
 		if (client_ring_state(&one->event->rings[i]) != PP_RING_RUNNING)
 			return true;
-	return one->info.state == PERFPERSIST_PAUSED || is_of_unknown_time(one);
+	return one->info.state == PERFPERSIST_PAUSED || one->info.state == PERFPERSIST_FROZEN ||
+	       is_of_unknown_time(one);
 }
 
 static int look(struct interleaved *one)

@@ -301,7 +301,10 @@ mark 1
 armed c/days 1
 mark 4
 expect_counts c/days 3 0 2 1 # one is frozen, one turned, one late
+expect_eq "$(perfctl show c/one --json | jq -r .state)" frozen "state of what is frozen twice"
+expect_match "$(perfctl snapshot c/one -o "$SCRATCH/twice.data" 2>&1)" 'c/one: triggers have frozen it twice' "what a snapshot says"
 collect 2 "$collected"
+expect_eq "$(perfctl show c/one --json | jq -r .state)" running "state when that is saved"
 perfctl trigger remove c/days >/dev/null
 perfctl trigger add c/late "${ON_MARK[@]}" one two >/dev/null
 armed c/late 2

@@ -36,7 +36,7 @@ static void expect_end(struct perfpersist_interleave *i)
 
 static struct perfpersist_interleave *interleave(struct writer w[][RINGS], size_t n)
 {
-	struct perfpersist_event *events[EVENTS];
+	struct perfpersist_event *events[EVENTS] = { NULL };
 	struct perfpersist_interleave *i = NULL;
 
 	for (size_t k = 0; k < n; k++) {

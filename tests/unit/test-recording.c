@@ -36,6 +36,11 @@ int call_connect(struct call *of, struct perfpersist **ret)
 	return perfpersist_connect(&of->connect, ret) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+int call_failed_as(int error _unused_, const char *fmt _unused_, ...)
+{
+	return EXIT_FAILED;
+}
+
 int call_failed(struct perfpersist *p _unused_, int error _unused_)
 {
 	return EXIT_FAILED;

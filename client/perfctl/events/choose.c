@@ -28,6 +28,15 @@ bool is_second_name(const struct perfpersist_info *infos, size_t i)
 	return false;
 }
 
+void tell_frozen(const struct perfpersist_info *info)
+{
+	if (info->state == PERFPERSIST_FROZEN)
+		complain(
+			"%s/%s: triggers have frozen it twice; what it has recorded since can be read when "
+			"what the first one froze is saved, or released (`perfctl trigger release`)",
+			info->ns, info->name);
+}
+
 /* is_alone: the user asked for this event alone. Otherwise skips an event that was deleted
  * meanwhile or is not ready. */
 static int open_one(struct perfpersist *p, const struct perfpersist_info *info, bool is_alone,
@@ -81,8 +90,10 @@ int choose_events(struct call *call, struct perfpersist *p, char **names, size_t
 	}
 	allow_descriptors();
 	for (size_t i = 0; !r && i < n; i++)
-		if (!is_second_name(infos, i))
+		if (!is_second_name(infos, i)) {
+			tell_frozen(&infos[i]);
 			r = open_one(p, &infos[i], n == 1, copies, &c);
+		}
 	if (r)
 		return r;
 	if (!c.n) {

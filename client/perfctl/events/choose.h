@@ -20,6 +20,9 @@ void chosen_done(struct chosen *c);
 /* Whether an earlier one of these has the same rings. */
 bool is_second_name(const struct perfpersist_info *infos, size_t i);
 
+/* Complains if the newest records cannot be read. */
+void tell_frozen(const struct perfpersist_info *info);
+
 /* The time (CLOCK_MONOTONIC, ns) of what is read: `now`; of a save: of the event that was saved last, as
  * the last checkpoints of a boot may be far apart. Some records of a save may be newer. */
 uint64_t chosen_now(struct perfpersist_interleave *records, size_t n, uint64_t now);

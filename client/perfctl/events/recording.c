@@ -333,6 +333,7 @@ static int follow_one(struct recording *recording, const struct perfpersist_info
 	bool past = recording->options.history || recording->options.past;
 	int r;
 
+	tell_frozen(info);
 	w->to = UINT64_MAX;
 	strcpy(w->name.ns, info->ns);
 	strcpy(w->name.name, info->name);

@@ -63,6 +63,8 @@ const char *info_state(const struct perfpersist_info *info)
 		return "paused";
 	case PERFPERSIST_CHANGING:
 		return "changing";
+	case PERFPERSIST_FROZEN:
+		return "frozen";
 	}
 	return "unknown";
 }

@@ -98,12 +98,23 @@ static bool lacks_areas(const struct lifecycle *l, const struct event *e,
 	return some;
 }
 
+/* Until the tape of the firing before is saved, that of this one cannot become a tape. */
+static bool is_frozen(const struct lifecycle *l, const struct event *e)
+{
+	const struct pp_event *t = &e->truth;
+
+	return e->state == PP_EVENT_RUNNING && t->now & PP_NOW_TURNED &&
+	       !(t->now & PP_NOW_STOPPED) && tapes_of(&l->tapes, t->shares ?: t->id);
+}
+
 void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 			 const struct pp_cpumask *online, struct pp_msg_event *ret)
 {
 	struct pp_cpumask cpus;
 	int r = 0;
 
+	if (is_frozen(l, e))
+		ret->state = PP_EVENT_FROZEN;
 	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
 		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];
 	format_cpus(e, &cpus, ret->away);

@@ -56,6 +56,8 @@ static bool may_follow(enum pp_event_state from, enum pp_event_state to)
 	case PP_EVENT_RUNNING:
 	case PP_EVENT_PAUSED:
 		return is_at_rest(to) || to == PP_EVENT_CHANGING || to == PP_EVENT_DELETING;
+	case PP_EVENT_FROZEN: /* only shown */
+		break;
 	}
 	return false;
 }
