@@ -92,6 +92,7 @@ static void begin(const char *output)
 		rings[i] = writer_new(0, 4096, 64);
 		rings[i].header->event_id = FIRST_ID + i;
 		strcpy(rings[i].header->name, i ? "b" : "a");
+		infos[i].id = FIRST_ID + i;
 		strcpy(infos[i].ns, "space");
 		strcpy(infos[i].name, rings[i].header->name);
 	}
