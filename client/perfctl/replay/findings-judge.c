@@ -120,25 +120,6 @@ struct disk {
 	uint32_t most; /* name of who made most requests */
 };
 
-/* The blocked thread that lost most; not the culprit, if there is another. */
-static struct tally *most_blocked(struct findings *f, uint32_t culprit)
-{
-	struct tally *most = NULL, *own = NULL;
-
-	for (size_t i = 0; i < f->n_tallies; i++) {
-		struct tally *t = &f->tallies[i];
-
-		if (t->finding.kind != TALLY_ON_DISK ||
-		    findings_serves_others(f->names[t->victim].comm))
-			continue;
-		if (t->victim == culprit)
-			own = t;
-		else if (!most || t->finding.sum > most->finding.sum)
-			most = t;
-	}
-	return most ?: own;
-}
-
 static uint64_t within(const struct finding_request *q, uint64_t begin, uint64_t end)
 {
 	uint64_t from = MAX(q->begin, begin), to = MIN(q->end, end);
@@ -203,34 +184,51 @@ static void tell_parties(const struct findings *f, uint32_t device, const struct
 	g->device = f->devices[device];
 }
 
-static int judge_disk(struct findings *f, uint32_t device)
+/* What counts is who had the disk while that one was blocked for longest. It is told of the one that lost most. */
+static int judge_blocked_on(struct findings *f, size_t blocked, uint32_t device)
 {
-	struct tally *blocked, *t;
-	struct finding *g;
+	const struct tally *v = &f->tallies[blocked];
+	struct tally *t;
+	double weight;
 	struct disk d;
-	size_t at;
 
-	if (count_requests(f, device, f->begin, f->end, &d) < 0)
+	if (count_requests(f, device, v->finding.begin, v->finding.end, &d) < 0)
 		return -ENOMEM;
-	blocked = most_blocked(f, d.most);
-	if (!blocked || !was_blocked(f, blocked))
-		return 0;
-	/* What counts is who had the disk then, and whether anybody had it. */
-	if (count_requests(f, device, blocked->finding.begin, blocked->finding.end, &d) < 0)
-		return -ENOMEM;
-	if (2 * d.ns <= blocked->finding.max)
-		return 0;
-	at = (size_t)(blocked - f->tallies);
+	if (2 * d.ns <= v->finding.max)
+		return 0; /* it waited for another disk */
 	if (findings_tally(f, FINDING_DISK, d.most, device, &t) < 0)
 		return -ENOMEM;
-	blocked = &f->tallies[at]; /* the rows may have moved */
-	g = &t->finding;
-	*g = blocked->finding;
-	g->kind = FINDING_DISK;
-	tell_parties(f, device, &d, g);
+	v = &f->tallies[blocked]; /* the rows may have moved */
 	/* A thread that waits for its own requests only hurts itself. */
-	t->weight = (blocked->victim == d.most ? 0.1 : 1) * (double)g->sum / FINDINGS_MS;
+	weight = (v->victim == d.most ? 0.1 : 1) * (double)v->finding.sum / FINDINGS_MS;
+	if (weight <= t->weight)
+		return 0;
+	t->weight = weight;
+	t->finding = v->finding;
+	t->finding.kind = FINDING_DISK;
+	tell_parties(f, device, &d, &t->finding);
 	return 0;
+}
+
+/* Each takes a look at all requests. */
+#define BLOCKED_MAX 64
+
+static int judge_disks(struct findings *f)
+{
+	size_t n = f->n_tallies, looks = BLOCKED_MAX;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0 && looks; i++) {
+		const struct tally *t = &f->tallies[i];
+
+		if (t->finding.kind != TALLY_ON_DISK || !was_blocked(f, t) ||
+		    findings_serves_others(f->names[t->victim].comm))
+			continue;
+		looks--;
+		for (uint32_t device = 0; device < f->n_devices && r >= 0; device++)
+			r = judge_blocked_on(f, i, device);
+	}
+	return r;
 }
 
 static void weigh_blocked(const struct findings *f, struct tally *t)
@@ -451,8 +449,8 @@ int findings_judge(struct findings *f)
 		r = judge_fork(f, &f->forks[i]);
 	for (size_t i = 0; r >= 0 && i < f->n_signals; i++)
 		r = judge_signal(f, &f->signals[i]);
-	for (uint32_t i = 0; r >= 0 && i < f->n_devices; i++)
-		r = judge_disk(f, i);
+	if (r >= 0)
+		r = judge_disks(f);
 	if (r >= 0)
 		r = judge_usage(f);
 	for (size_t i = 0; r >= 0 && i < f->n_tallies; i++)
