@@ -103,6 +103,7 @@ static void names_in(const char *dir, char *buf, size_t size)
 		/* The permanent files do not count: the wakeups, the states of CPUs, the program
 		 * counts, and the maps.debug that some kernels put there. */
 		if (!strchr(e[i]->d_name, '.') && strcmp(e[i]->d_name, "+wakeups") != 0 &&
+		    strcmp(e[i]->d_name, "+sending") != 0 &&
 		    strncmp(e[i]->d_name, "+cpus", 5) != 0 &&
 		    strncmp(e[i]->d_name, "+totals", 7) != 0)
 			used += snprintf(buf + used, size - MIN(used, size), "%s ", e[i]->d_name);

@@ -82,9 +82,11 @@ void emit_wakeup(struct emitter *e, const struct recorder_target *target, int ti
 	emit_send_begin(e, target->sending_fd, &not_sent);
 	emit_mov(e, R2, FRAME);
 	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_WAKEUP);
-	emit_send(e, target->sending_fd, target->wakeup_fd, sizeof(struct pp_wakeup), &not_sent);
+	emit_send(e, target->sending_fd, target->wakeup_fd, sizeof(struct pp_wakeup),
+		  RING_STACK_WAKEUP, &not_sent);
 	sent = emit_jump(e);
 	emit_land_all(e, &not_sent);
+	emit_labels_done(&not_sent);
 	emit_store_imm(e, 8, RING, GATE(woken), 0); /* the next record tells */
 	emit_land(e, sent);
 	emit_land(e, lately);

@@ -26,16 +26,19 @@ void emit_send_begin(struct emitter *e, int sending_fd, struct emit_labels *not_
 	emit_later(e, not_sent, emit_jump_imm(e, BPF_JNE, R0, 0));
 }
 
-void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size,
+void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size, int result,
 	       struct emit_labels *not_sent)
 {
 	emit_load_map(e, R1, ringbuf_fd);
 	emit_mov_imm(e, R3, size);
 	emit_mov_imm(e, R4, 0);
 	emit_call(e, BPF_FUNC_ringbuf_output);
-	emit_store(e, 8, FRAME, RING_STACK_WAKEUP, R0);
+	if (result)
+		emit_store(e, 8, FRAME, result, R0);
 	emit_word(e, sending_fd, not_sent);
 	emit_store_imm(e, 8, R0, 0, 0);
-	emit_load(e, 8, R0, FRAME, RING_STACK_WAKEUP);
+	if (!result)
+		return;
+	emit_load(e, 8, R0, FRAME, result);
 	emit_later(e, not_sent, emit_jump_imm(e, BPF_JNE, R0, 0));
 }

@@ -7,7 +7,10 @@
 /* Takes *not_sent if this CPU is sending. R0..R2 and RING_STACK_ZERO are lost. */
 void emit_send_begin(struct emitter *e, int sending_fd, struct emit_labels *not_sent);
 
-/* Sends the message at R2, of `size` bytes, and ends what emit_send_begin() has begun; takes *not_sent if
- * there was no room. R0..R5, RING_STACK_ZERO and the eight bytes at RING_STACK_WAKEUP are lost. */
-void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size,
+/*
+ * Sends the message at R2, of `size` bytes, and ends what emit_send_begin() has begun. result: eight bytes of the
+ * stack (< 0) in which its result is kept, so that it takes *not_sent if there was no room; 0: that does not
+ * matter. R0..R5 and RING_STACK_ZERO are lost.
+ */
+void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size, int result,
 	       struct emit_labels *not_sent);
