@@ -17,6 +17,21 @@ struct tasks {
 	bool unfinished; /* it has not come to its end: there are more processes */
 };
 
+/* The beginning of every entry. */
+struct tasks_head {
+	uint32_t type, size, pid;
+};
+
+/* Our own entry, behind the rest of a process that was cut short. */
+#define TASKS_CUT 0
+struct tasks_cut {
+	uint32_t type, size;
+	uint32_t pid, reserved;
+};
+
+/* 1: there is a whole entry; 0: there is not. -EBADMSG: it is not valid. */
+int tasks_head_at(const struct tasks *tasks, size_t at, struct tasks_head *ret);
+
 /*
  * Reads an iterator to its end, or until `deadline` (CLOCK_MONOTONIC, ns; 0: none), which only
  * a pipe (pump.h) keeps where a read blocks; busy() is called from time to time. If the output
