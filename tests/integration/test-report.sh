@@ -353,7 +353,10 @@ decode samples.pf
 perf script -i samples --ns --no-inline -F time,ip,sym 2>/dev/null | awk '
 	/^ *[0-9]+\.[0-9]+:/ { time = $1; gsub(/[.:]/, "", time); sub(/^0+/, "", time); stack = ""; next }
 	stack != "" && $1 ~ /^ffff/ { next }
-	NF { name = $2; for (i = 3; i <= NF; i++) name = name " " $i; stack = ";" name stack; next }
+	NF { name = $2; for (i = 3; i <= NF; i++) name = name " " $i
+		if (name == "@plt") # as above
+			name = "[unknown]"
+		stack = ";" name stack; next }
 	time != "" { print time stack; time = "" }' | start | sort >theirs
 awk '
 	/\{$/ { in_[++depth] = $1; next }
