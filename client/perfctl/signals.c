@@ -21,7 +21,7 @@ static void on_other(int number)
 	came[number] = 1;
 }
 
-static void catch (int number, void (*handler)(int number))
+static void handle(int number, void (*handler)(int number))
 {
 	struct sigaction action = { .sa_handler = handler };
 	sigset_t set;
@@ -36,15 +36,15 @@ void signals_catch(void)
 {
 	struct sigaction old;
 
-	catch (SIGINT, on_signal);
-	catch (SIGTERM, on_signal);
+	handle(SIGINT, on_signal);
+	handle(SIGTERM, on_signal);
 	if (sigaction(SIGHUP, NULL, &old) < 0 || old.sa_handler != SIG_IGN) /* nohup(1) */
-		catch (SIGHUP, on_signal);
+		handle(SIGHUP, on_signal);
 }
 
 void signals_catch_also(int number)
 {
-	catch (number, on_other);
+	handle(number, on_other);
 }
 
 bool signals_take(int number)

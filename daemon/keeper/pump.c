@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -43,16 +44,26 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
+static bool is_given_up(const struct pump *p)
+{
+	struct pollfd end = { .fd = p->to };
+
+	return poll(&end, 1, 0) > 0 && end.revents & POLLERR;
+}
+
 static int read_to_end(struct pump *p)
 {
 	for (;;) {
 		ssize_t n = read(p->fd, p->bytes, sizeof(p->bytes));
 		int r;
 
-		/* An iterator that met no process in a while asks to be read again. */
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			n = 0;
-		else if (n <= 0)
+		/* An iterator that found nothing to tell in a while asks to be read again. */
+		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+			if (is_given_up(p))
+				return -EPIPE;
+			continue;
+		}
+		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		r = write_all(p->to, p->bytes, (size_t)n);
 		if (r < 0)

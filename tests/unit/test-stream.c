@@ -540,6 +540,27 @@ static void refuse_look(int fd)
 
 static struct writer both[2];
 
+/* The event has two rings by now. */
+static struct perfpersist_stream *follow_first(struct server *server, void (*script)(int fd))
+{
+	struct perfpersist_stream *s;
+
+	both[0] = writer_new(0, 4096, 64);
+	both[1] = writer_new(1, 4096, 64);
+	server_start(server, script);
+	s = stream_new(server_connect(server), true);
+	add(s, both, 0);
+	return s;
+}
+
+static void follow_end(struct server *server, struct perfpersist_stream *s)
+{
+	server_end(server);
+	perfpersist_stream_free(s);
+	writer_done(&both[0]);
+	writer_done(&both[1]);
+}
+
 static void between_script(int fd)
 {
 	refused_script(fd);
@@ -549,22 +570,14 @@ static void between_script(int fd)
 /* A CPU came before the stream was told of such things. */
 START_TEST(test_between)
 {
-	struct perfpersist_stream *s;
 	struct server server;
+	struct perfpersist_stream *s = follow_first(&server, between_script);
 
-	both[0] = writer_new(0, 4096, 64);
-	both[1] = writer_new(1, 4096, 64);
-	server_start(&server, between_script);
-	s = stream_new(server_connect(&server), true);
-	add(s, both, 0);
 	writer_write(&both[1], 1, 1, 4);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
 	expect_record(s, 0, 1);
 	expect_nothing(s);
-	server_end(&server);
-	perfpersist_stream_free(s);
-	writer_done(&both[0]);
-	writer_done(&both[1]);
+	follow_end(&server, s);
 }
 END_TEST
 
@@ -578,24 +591,16 @@ static void told_script(int fd)
 /* Or before it stopped, and nobody has told it yet. */
 START_TEST(test_between_and_stop)
 {
-	struct perfpersist_stream *s;
 	struct server server;
+	struct perfpersist_stream *s = follow_first(&server, told_script);
 
-	both[0] = writer_new(0, 4096, 64);
-	both[1] = writer_new(1, 4096, 64);
-	server_start(&server, told_script);
-	s = stream_new(server_connect(&server), true);
-	add(s, both, 0);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
 	writer_write(&both[1], 1, 1, 4);
 	perfpersist_stream_stop(s);
 	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
 	expect_record(s, 0, 1);
 	expect_kind(s, PERFPERSIST_STREAM_END, 0);
-	server_end(&server);
-	perfpersist_stream_free(s);
-	writer_done(&both[0]);
-	writer_done(&both[1]);
+	follow_end(&server, s);
 }
 END_TEST
 

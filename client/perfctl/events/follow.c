@@ -25,7 +25,7 @@ struct following {
 	struct followed *all;
 	size_t n;
 	bool ended;
-	bool is_cut; /* this was told: an event ended before its time */
+	int code; /* of an event that ended before its time, which was told */
 };
 
 static void following_done(struct following *w)
@@ -113,11 +113,11 @@ static int go_round(struct following *w)
 	int taken = 0, r = perfpersist_stream_dispatch(w->stream);
 
 	if (r == -EBADMSG || r == -ECONNRESET) { /* that is one event's end, and the others go on */
-		call_failed(w->p, r);
-		w->is_cut = true;
+		w->code = call_failed(w->p, r);
+		if (r == -EBADMSG)
+			w->code = EXIT_FAILED;
 		r = 1;
 	}
-
 	while (taken >= 0 && perfpersist_stream_next(w->stream, &item) > 0)
 		taken = take_item(w, &item);
 	fflush(stdout);
@@ -186,6 +186,7 @@ int follow(const struct call *call, struct perfpersist *p, const struct chosen *
 		.p = p,
 		.options = options,
 		.selection = selection,
+		.code = EXIT_OK,
 	};
 	int r = perfpersist_stream_new(p, &o, &w.stream);
 
@@ -201,5 +202,5 @@ int follow(const struct call *call, struct perfpersist *p, const struct chosen *
 		r = run(&w);
 	if (r < 0)
 		return call_failed(p, r);
-	return w.is_cut ? EXIT_FAILED : EXIT_OK;
+	return w.code;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "client/perfctl/events/choose.h"
 #include "client/perfctl/events/recording.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/output/dated.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
@@ -250,8 +250,8 @@ static int replace(struct recording *recording, struct followed *w, uint64_t tim
 	int r;
 
 	w->to = time;
-	w->is_other = !recording->options.switches;
-	if (w->is_other) {
+	w->is_other = true;
+	if (!recording->options.switches) {
 		complain(
 			"%s/%s was deleted, and another event has its name; the file ends with the "
 			"first one's records",
@@ -263,6 +263,7 @@ static int replace(struct recording *recording, struct followed *w, uint64_t tim
 		 "next file",
 		 w->name.ns, w->name.name);
 	r = recording_switch(recording);
+	w->is_other = false;
 	w->from = pp_clock_ns(CLOCK_MONOTONIC);
 	w->to = UINT64_MAX;
 	return r;

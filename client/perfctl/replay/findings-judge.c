@@ -116,7 +116,7 @@ static bool is_recorder(const struct findings *f, uint32_t name)
 /* ── Disks ── */
 
 struct disk {
-	uint64_t n, ns;
+	uint64_t ns;
 	uint32_t most; /* name of who made most requests */
 };
 
@@ -145,7 +145,6 @@ static int count_requests(struct findings *f, uint32_t device, uint64_t begin, u
 			continue;
 		by_name[q->name] += ns;
 		ret->ns += ns;
-		ret->n++;
 	}
 	for (uint32_t i = 0; i < f->n_names; i++) {
 		/* They mostly have none of their own; but who made a small part is not to blame. */
@@ -172,7 +171,6 @@ static void tell_parties(const struct findings *f, uint32_t device, const struct
 
 	for (size_t i = 0; i < f->n_requests; i++) {
 		const struct finding_request *q = &f->requests[i];
-
 		uint64_t ns = within(q, g->begin, g->end);
 
 		if (q->device != device || q->name != d->most || !ns)

@@ -190,11 +190,10 @@ uint64_t findings_named_on(struct findings *f, const struct stretch *s, uint32_t
 
 /* ── findings-judge.c ── */
 
-/* A preemption that is shorter is none by itself: others took their turn. */
-#define FINDINGS_PREEMPTION (3 * FINDINGS_OUTLIER)
-
 /* What is shorter is no finding by itself. */
 #define FINDINGS_OUTLIER (10 * FINDINGS_MS)
+/* Nor a preemption: others took their turn. */
+#define FINDINGS_PREEMPTION (3 * FINDINGS_OUTLIER)
 
 /* Fills tallies. */
 int findings_judge(struct findings *f);

@@ -33,7 +33,7 @@ struct latency_thread {
 	bool was_woken; /* since it went off */
 	struct latency_who waker;
 	uint64_t woken;
-	bool was_early; /* woken while it ran, since it began to */
+	uint64_t early_at; /* woken while it ran; 0: not */
 	struct latency_who early;
 };
 

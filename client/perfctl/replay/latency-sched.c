@@ -127,11 +127,14 @@ static int end_off(struct latency *l, const struct latency_now *now, struct late
 /*
  * sched_waking comes as soon as the state is that of a sleeper, and the switch away may come behind it: another CPU
  * wakes a thread that still runs. (6.1 to 7.x: try_to_wake_up() then waits for p->on_cpu.) So a sleep that nothing
- * else ended was over before it began.
+ * else ended was over before it began. (What comes long before is another matter: the record of a wakeup is missing.)
  */
+#define EARLY 1000000 /* ns: an interrupt may come in between */
+
 static int take_early(struct latency *l, struct latency_thread *t)
 {
-	if (l->o.has_wakeups || !t->was_early || !t->off.open || t->wait.open || t->was_woken)
+	if (l->o.has_wakeups || !t->early_at || !t->off.open || t->wait.open || t->was_woken ||
+	    t->off.time - t->early_at > EARLY)
 		return 0;
 	t->waker = t->early;
 	t->was_woken = true;
@@ -157,7 +160,8 @@ static int switch_in(struct latency *l, const struct latency_now *now,
 	r = end_off(l, now, t, &about);
 	if (r >= 0)
 		r = end_wait(l, now, t, &about);
-	t->off.open = t->wait.open = t->fresh = t->was_woken = t->was_early = false;
+	t->off.open = t->wait.open = t->fresh = t->was_woken = false;
+	t->early_at = 0;
 	t->sched = SCHED_RUNNING;
 	return r;
 }
@@ -243,12 +247,11 @@ static int begin_wait(struct latency *l, const struct latency_now *now, uint32_t
 static void note_waker(struct latency *l, const struct latency_now *now, struct latency_thread *t)
 {
 	int64_t waker = keytable_get(&l->by_tid, now->who.tid);
-
 	const struct latency_who *who =
 		*now->who.comm || waker < 0 ? &now->who : &l->threads[waker].who;
 
 	if (t->sched == SCHED_RUNNING) {
-		t->was_early = true;
+		t->early_at = now->time;
 		t->early = *who;
 		return;
 	}

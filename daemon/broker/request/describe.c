@@ -99,7 +99,7 @@ static bool lacks_areas(const struct lifecycle *l, const struct event *e,
 }
 
 /* Until the tape of the firing before is saved, that of this one cannot become a tape. */
-static bool is_frozen(const struct lifecycle *l, const struct event *e)
+static bool waits_for_tape(const struct lifecycle *l, const struct event *e)
 {
 	const struct pp_event *t = &e->truth;
 
@@ -113,7 +113,7 @@ void event_describe_cpus(const struct lifecycle *l, const struct event *e,
 	struct pp_cpumask cpus;
 	int r = 0;
 
-	if (is_frozen(l, e))
+	if (waits_for_tape(l, e))
 		ret->state = PP_EVENT_FROZEN;
 	for (size_t i = 0; i < ARRAY_SIZE(cpus.bits); i++)
 		cpus.bits[i] = e->truth.rings.bits[i] & ~online->bits[i];

@@ -69,12 +69,8 @@ static void emit_half(struct emitter *e, const struct chain *chain, uint64_t mar
 void emit_chain_take(struct emitter *e, const struct chain *chain, int scratch_fd,
 		     struct emit_labels *leave)
 {
-	emit_store_imm(e, 4, FRAME, RING_STACK_ZERO, 0);
 	emit_load_map(e, R1, scratch_fd);
-	emit_mov(e, R2, FRAME);
-	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_ZERO);
-	emit_call(e, BPF_FUNC_map_lookup_elem);
-	emit_later(e, leave, emit_jump_imm(e, BPF_JEQ, R0, 0));
+	emit_element(e, leave);
 	emit_store(e, 8, FRAME, CHAIN_STACK_RECORD, R0);
 	emit_store_imm(e, 8, FRAME, CHAIN_STACK_SIZE, 0);
 	if (chain->is_preemptible) {

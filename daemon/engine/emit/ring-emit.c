@@ -17,6 +17,15 @@ enum { R0, R1, R2, R3, R4, R5, RING = RING_RING, POS = RING_POS, FRAME = RING_FR
 
 #define LIVE(word) (PP_RING_LIVE_OFFSET + (int)offsetof(struct pp_ring_live, word))
 
+void emit_element(struct emitter *e, struct emit_labels *none)
+{
+	emit_store_imm(e, 4, FRAME, RING_STACK_ZERO, 0);
+	emit_mov(e, R2, FRAME);
+	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_ZERO);
+	emit_call(e, BPF_FUNC_map_lookup_elem);
+	emit_later(e, none, emit_jump_imm(e, BPF_JEQ, R0, 0));
+}
+
 /* ── finding ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -81,11 +90,7 @@ void emit_ring_find(struct emitter *e, const struct recorder_target *target,
 	else
 		emit_later(e, no_ring, emit_jump_imm(e, BPF_JEQ, R0, 0));
 	emit_mov(e, R1, R0);
-	emit_store_imm(e, 4, FRAME, RING_STACK_ZERO, 0);
-	emit_mov(e, R2, FRAME);
-	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_ZERO);
-	emit_call(e, BPF_FUNC_map_lookup_elem);
-	emit_later(e, no_ring, emit_jump_imm(e, BPF_JEQ, R0, 0));
+	emit_element(e, no_ring);
 	emit_mov(e, RING, R0);
 	emit_land_all(e, &found);
 }

@@ -32,6 +32,10 @@ enum ring_stack {
 	RING_STACK_END = -56,
 };
 
+/* R0 = the element of the map at R1, which has one (of each CPU's), or *none. R1..R5 and RING_STACK_ZERO
+ * are lost. */
+void emit_element(struct emitter *e, struct emit_labels *none);
+
 /* RING = the ring of the current CPU; R0..R5 are lost. Takes *no_ring if there is none, and counts
  * that if the target says where. */
 void emit_ring_find(struct emitter *e, const struct recorder_target *target,

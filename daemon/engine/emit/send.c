@@ -8,12 +8,8 @@ enum { R0, R1, R2, R3, R4, FRAME = RING_FRAME };
 /* R0 = this CPU's word. */
 static void emit_word(struct emitter *e, int sending_fd, struct emit_labels *not_sent)
 {
-	emit_store_imm(e, 4, FRAME, RING_STACK_ZERO, 0);
 	emit_load_map(e, R1, sending_fd);
-	emit_mov(e, R2, FRAME);
-	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_ZERO);
-	emit_call(e, BPF_FUNC_map_lookup_elem);
-	emit_later(e, not_sent, emit_jump_imm(e, BPF_JEQ, R0, 0));
+	emit_element(e, not_sent);
 }
 
 void emit_send_begin(struct emitter *e, int sending_fd, struct emit_labels *not_sent)

@@ -455,8 +455,10 @@ int parts_target(struct parts *p, struct recorder_target *ret, struct failure *f
 	if (e->spec.flags & PP_EVENT_WAKEUP && p->wakeups < 0) {
 		p->wakeups = wakeups_fd(p->broker);
 		r = p->wakeups < 0 ? p->wakeups : (p->sending = sending_fd());
-		if (r < 0)
+		if (r < 0) {
+			p->wakeups = close_fd(p->wakeups);
 			return fail(f, -r, "Cannot make the buffer of wakeups: %s.", strerror(-r));
+		}
 	}
 	r = read_trigger(p, f);
 	if (r < 0)

@@ -4,12 +4,12 @@
  * `format` must have exactly the fields of the payload, BTF exactly the parameters that the program
  * reads. Loads nothing.
  */
-#include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/recorders/layout.h"
 
 #include <string.h>
 
 #include "daemon/engine/bpf/payload.h"
+#include "daemon/engine/kernel/kernel.h"
 #include "proto/macro.h"
 
 /* clang-format off */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The instance's ring buffers, which programs write and the broker reads: wakeups
- * (daemon/wakeup.h), and firings of triggers (daemon/trigger.h); and who is writing. Each exists from the first event on
- * that needs it.
+ * (daemon/wakeup.h), and firings of triggers (daemon/trigger.h); and who is writing. Each exists
+ * from the first event on that needs it.
  */
 #pragma once
 
