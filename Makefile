@@ -35,7 +35,7 @@ WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 HARDEN := -fstack-protector-strong -fPIC
 CPPFLAGS += -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"' -DPP_LIBEXECDIR='"$(LIBEXECDIR)"' \
 	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -DPP_VENDORDIR='"$(PREFIX)/lib"' -I. -I$(BUILD)/gen
-ALL_CFLAGS = -std=gnu17 $(OPTIMIZE) -g $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
+ALL_CFLAGS = -std=gnu17 $(OPTIMIZE) -g -ffile-prefix-map=$(CURDIR)=. $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(LDFLAGS)
 ifeq ($(MULTIARCH),x86_64-linux-gnu)
 HARDEN += -fcf-protection
@@ -382,6 +382,7 @@ install: programs ## to DESTDIR
 # Of the tree as it is; another DEB_REVISION is an upgrade, and costs seconds.
 DEB_REVISION ?= 1
 deb: ## Debian packages, into build/deb
+	@$(MAKE) --no-print-directory -j2 programs
 	@packaging/build-deb.sh $(BUILD) $(VERSION) $(DEB_REVISION)
 
 # tests/check-tidy.sh names the files; .clang-tidy the checks.

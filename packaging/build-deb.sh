@@ -3,9 +3,11 @@
 #
 # Makes Debian packages of the tree as it is: packaging/build-deb.sh BUILD VERSION REVISION
 #
-# In a copy of it, BUILD/deb/source, which is kept: what has not changed is not compiled again, so
-# that another REVISION costs seconds. The packages are in BUILD/deb; those of another REVISION than
-# 1, which are there to be upgraded to, in BUILD/deb/REVISION.
+# Out of a copy of it, BUILD/deb/source, with what make has built in BUILD: the packages hold the
+# programs that the tests ran, and nothing is compiled a second time. (The Makefile's own flags are those
+# of Debian's hardening=+all. A Debian source package, which is built elsewhere, compiles with
+# dpkg-buildflags.) The packages are in BUILD/deb; those of another REVISION than 1, which are there to be
+# upgraded to, in BUILD/deb/REVISION.
 
 set -eu -o pipefail
 export LC_ALL=C.UTF-8
@@ -43,10 +45,10 @@ fi
 touch "$began"
 
 # With the times of the files, by which make goes.
-mkdir -p "$SOURCE"
-find "$SOURCE" -mindepth 1 -maxdepth 1 -not -name build -exec rm -rf {} +
-cp -a -t "$SOURCE" "${parts[@]}"
-cp -a packaging/debian "$SOURCE/debian"
+rm -rf "$SOURCE"
+mkdir -p "$SOURCE/build"
+cp -a -t "$SOURCE" "${parts[@]}" packaging/debian
+cp -a -t "$SOURCE/build" "$1"/{bpf,gen,obj} "$1"/libperfpersist.* "$1"/perf*
 cd "$SOURCE"
 
 # Another version than the changelog's newest is a build of that one for tests.
