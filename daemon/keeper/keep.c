@@ -124,10 +124,10 @@ static void merge(struct keep *k, uint64_t until)
 
 static int drain(struct keep *k)
 {
-	uint64_t begun = pp_clock_ns(CLOCK_MONOTONIC), until = begun + RINGS_CLOCK_SLACK;
+	uint64_t begun = pp_clock_ns(CLOCK_MONOTONIC);
 
 	do
-		merge(k, until);
+		merge(k, begun + RINGS_CLOCK_SLACK);
 	while (k->behind && pp_clock_ns(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
 	if (!k->behind)
 		return 0;

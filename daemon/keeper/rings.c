@@ -279,9 +279,12 @@ bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context)
 {
 	_cleanup_free_ struct ring **heap = calloc(rings->n + 1, sizeof(struct ring *));
-	uint64_t end;
+	/* The rings are copied one after another. What caused a record, such as a child's fork on another CPU, was
+	 * written before it: it is found if the record is of before this moment, and may be missing otherwise. */
+	uint64_t end, begun = pp_clock_ns(CLOCK_MONOTONIC);
 	size_t n;
 
+	until = MIN(until, begun);
 	rings_collect(rings);
 	if (!heap)
 		return true; /* they wait in the rings */

@@ -37,8 +37,8 @@ void rings_collect(struct rings *rings);
 /* A merging step ends with the first record after this long. */
 #define RINGS_STEP 50000000 /* ns */
 
-/* Collects, and hands out the records of all CPUs up to a time, in order of time. A record with an
- * impossible time comes with the one before it. false: the step is over, and more records wait. */
+/* Collects, and hands out the records of all CPUs up to a time, and to the call, in order of time. A record with
+ * an impossible time comes with the one before it. false: the step is over, and more records wait. */
 bool rings_merge(struct rings *rings, uint64_t until,
 		 void (*apply)(void *context, const uint8_t *record, size_t size), void *context);
 
