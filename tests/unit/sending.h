@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which CPUs are sending to the broker (daemon/engine/bpf/send.bpf.h). */
+/* Which CPUs are sending to the broker (daemon/engine/bpf/send.bpf.h), and whether there is room. */
 #pragma once
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/unit/needs.h"
 
@@ -27,4 +29,16 @@ static inline void sending_set(int fd, uint64_t to)
 		words[i] = to;
 	ck_assert_int_eq(bpf_map_update_elem(fd, &zero, words, BPF_ANY), 0);
 	free(words);
+}
+
+/* As if a reader had gone wrong: the ring buffer has no room. */
+static inline void no_room_for_wakeups(int fd, uint64_t produced)
+{
+	size_t page = (size_t)getpagesize();
+	uint64_t *consumed = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	ck_assert(consumed != MAP_FAILED);
+	/* The kernel takes what is more than a buffer away, in either direction, for full (6.1 to 7.x). */
+	*(volatile uint64_t *)consumed = produced + 2 * page;
+	munmap(consumed, page);
 }

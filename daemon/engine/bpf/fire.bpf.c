@@ -165,7 +165,7 @@ int pp_tell(void *ctx)
 		else
 			__sync_fetch_and_add(&state.late, 1);
 	}
-	if (!send(&firings, &fired, sizeof(fired)))
+	if (send(&firings, &fired, sizeof(fired)) != SENT)
 		__sync_fetch_and_add(&state.untold, 1);
 	return (int)CONSTANT(fire_constants, result);
 }

@@ -317,8 +317,8 @@ static __always_inline __u64 ring_time(const struct ring_place *place)
 	return bpf_ktime_get_ns();
 }
 
-/* Tells the broker that there is something to read, at most once an interval. What cannot be sent comes with the next
- * record. */
+/* Tells the broker that there is something to read, at most once an interval. What comes while this CPU sends is told
+ * with the next record; where there is no room nobody reads, and an interval is soon enough. */
 static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 {
 	struct pp_wakeup wakeup = { .event_id = RING_CONSTANT(event_id), .cpu = ring->cpu };
@@ -327,7 +327,7 @@ static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 	if ((__s64)(time - ring->limit.woken) < (__s64)PP_WAKEUP_INTERVAL)
 		return;
 	ring->limit.woken = time;
-	if (!send(&wakeups, &wakeup, sizeof(wakeup)))
+	if (send(&wakeups, &wakeup, sizeof(wakeup)) == SENT_BUSY)
 		ring->limit.woken = 0;
 }
 

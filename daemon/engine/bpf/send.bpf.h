@@ -11,7 +11,6 @@
 #pragma once
 
 #include <linux/bpf.h>
-#include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 
 /* The instance's, so that it holds for all its programs: 1 while the CPU sends. */
@@ -22,16 +21,21 @@ struct {
 	__type(value, __u64);
 } sending SEC(".maps");
 
-/* False: it is not sent. */
-static __always_inline bool send(void *ringbuf, void *message, __u64 size)
+enum sent {
+	SENT,
+	SENT_NO_ROOM,
+	SENT_BUSY, /* not: this CPU is sending; it can do so soon */
+};
+
+static __always_inline enum sent send(void *ringbuf, void *message, __u64 size)
 {
 	__u32 zero = 0;
 	__u64 *busy = bpf_map_lookup_elem(&sending, &zero);
 	long r;
 
 	if (!busy || __sync_val_compare_and_swap(busy, 0, 1))
-		return false;
+		return SENT_BUSY;
 	r = bpf_ringbuf_output(ringbuf, message, size, 0);
 	*(volatile __u64 *)busy = 0;
-	return r == 0;
+	return r == 0 ? SENT : SENT_NO_ROOM;
 }

@@ -47,7 +47,7 @@ static void emit_close(struct emitter *e, const struct recorder_guard *guard)
 	emit_store(e, 8, R1, TAPE(by.closed), R2);
 	emit_send_begin(e, guard->sending_fd, &not_sent);
 	emit_load_map_value(e, R2, guard->tape_fd, (uint32_t)TAPE(by));
-	emit_send(e, guard->sending_fd, guard->firings_fd, sizeof(struct pp_fired), 0, &not_sent);
+	emit_send(e, guard->sending_fd, guard->firings_fd, sizeof(struct pp_fired), &not_sent);
 	emit_land_all(e, &not_sent);
 	emit_labels_done(&not_sent);
 	emit_land(e, closed);

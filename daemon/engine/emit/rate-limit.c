@@ -58,7 +58,7 @@ void emit_rate_limit(struct emitter *e, const struct recorder_target *target,
 
 void emit_wakeup(struct emitter *e, const struct recorder_target *target, int time)
 {
-	struct emit_labels not_sent = { 0 };
+	struct emit_labels busy = { 0 };
 	emit_label lately, sent;
 
 	if (target->wakeup_fd < 0)
@@ -79,14 +79,13 @@ void emit_wakeup(struct emitter *e, const struct recorder_target *target, int ti
 	emit_store(e, 4, FRAME, RING_STACK_WAKEUP + (int)offsetof(struct pp_wakeup, cpu), R1);
 	emit_store_imm(e, 4, FRAME, RING_STACK_WAKEUP + (int)offsetof(struct pp_wakeup, reserved),
 		       0);
-	emit_send_begin(e, target->sending_fd, &not_sent);
+	emit_send_begin(e, target->sending_fd, &busy);
 	emit_mov(e, R2, FRAME);
 	emit_alu_imm(e, BPF_ADD, R2, RING_STACK_WAKEUP);
-	emit_send(e, target->sending_fd, target->wakeup_fd, sizeof(struct pp_wakeup),
-		  RING_STACK_WAKEUP, &not_sent);
+	emit_send(e, target->sending_fd, target->wakeup_fd, sizeof(struct pp_wakeup), &busy);
 	sent = emit_jump(e);
-	emit_land_all(e, &not_sent);
-	emit_labels_done(&not_sent);
+	emit_land_all(e, &busy);
+	emit_labels_done(&busy);
 	emit_store_imm(e, 8, RING, GATE(woken), 0); /* the next record tells */
 	emit_land(e, sent);
 	emit_land(e, lately);

@@ -4,13 +4,12 @@
 
 #include "daemon/engine/emit/emit.h"
 
-/* Takes *not_sent if this CPU is sending. R0..R2 and RING_STACK_ZERO are lost. */
-void emit_send_begin(struct emitter *e, int sending_fd, struct emit_labels *not_sent);
+/* Takes *busy if this CPU is sending. R0..R2 and RING_STACK_ZERO are lost. */
+void emit_send_begin(struct emitter *e, int sending_fd, struct emit_labels *busy);
 
 /*
- * Sends the message at R2, of `size` bytes, and ends what emit_send_begin() has begun. result: eight bytes of the
- * stack (< 0) in which its result is kept, so that it takes *not_sent if there was no room; 0: that does not
- * matter. R0..R5 and RING_STACK_ZERO are lost.
+ * Sends the message at R2, of `size` bytes, if there is room, and ends what emit_send_begin() has begun, with its
+ * label. R0..R5 and RING_STACK_ZERO are lost.
  */
-void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size, int result,
-	       struct emit_labels *not_sent);
+void emit_send(struct emitter *e, int sending_fd, int ringbuf_fd, int32_t size,
+	       struct emit_labels *busy);
