@@ -10,8 +10,10 @@
 
 enum { R0, R1, R2, R3, R4, POS = RING_POS, CONTEXT = RING_CONTEXT, FRAME = RING_FRAME };
 
-/* In the scratch memory. */
-#define WORDS 8 /* behind the number of chains that preemptible programs have taken */
+/* In the scratch memory: how many chains preemptible programs have begun to take, and have taken; then the words. */
+#define BEGUN 0
+#define TAKEN 8
+#define WORDS 16
 #define SCRATCH_SIZE (WORDS + 2 * CHAIN_HALF_SIZE + 8)
 
 int chain_scratch(const struct chain *chain)
@@ -66,6 +68,21 @@ static void emit_half(struct emitter *e, const struct chain *chain, uint64_t mar
 	emit_land(e, none);
 }
 
+/* Scratch at R0: this one's turn. While another task, which was preempted, is taking one, this one has none: its words
+ * may still be overwritten. */
+static void emit_turn(struct emitter *e)
+{
+	emit_label alone;
+
+	emit_mov_imm(e, R1, 1);
+	emit_fetch_add(e, R0, BEGUN, R1);
+	emit_load(e, 8, R2, R0, TAKEN);
+	alone = emit_jump_reg(e, BPF_JEQ, R1, R2);
+	emit_mov_imm(e, R1, -2);
+	emit_land(e, alone);
+	emit_store(e, 8, FRAME, CHAIN_STACK_TURN, R1);
+}
+
 void emit_chain_take(struct emitter *e, const struct chain *chain, int scratch_fd,
 		     struct emit_labels *leave)
 {
@@ -73,15 +90,17 @@ void emit_chain_take(struct emitter *e, const struct chain *chain, int scratch_f
 	emit_element(e, leave);
 	emit_store(e, 8, FRAME, CHAIN_STACK_RECORD, R0);
 	emit_store_imm(e, 8, FRAME, CHAIN_STACK_SIZE, 0);
-	if (chain->is_preemptible) {
-		emit_mov_imm(e, R1, 1);
-		emit_fetch_add(e, R0, 0, R1);
-		emit_store(e, 8, FRAME, CHAIN_STACK_TURN, R1);
-	}
+	if (chain->is_preemptible)
+		emit_turn(e);
 	if (chain->halves & CHAIN_KERNEL)
 		emit_half(e, chain, PERF_CONTEXT_KERNEL, 0);
 	if (chain->halves & CHAIN_USER)
 		emit_half(e, chain, PERF_CONTEXT_USER, BPF_F_USER_STACK);
+	if (chain->is_preemptible) {
+		emit_load(e, 8, R2, FRAME, CHAIN_STACK_RECORD);
+		emit_mov_imm(e, R1, 1);
+		emit_fetch_add(e, R2, TAKEN, R1);
+	}
 }
 
 void emit_chain_add_size(struct emitter *e)
@@ -100,13 +119,13 @@ static void emit_words(struct emitter *e, int offset)
 	emit_call(e, BPF_FUNC_probe_read_kernel);
 }
 
-/* That of another task is none: bpf_probe_read_kernel() clears what it cannot read. */
+/* If another task has begun one meanwhile it is none: bpf_probe_read_kernel() clears what it cannot read. */
 static void emit_clear(struct emitter *e, int offset)
 {
 	emit_label alone;
 
 	emit_load(e, 8, R1, FRAME, CHAIN_STACK_RECORD);
-	emit_load(e, 8, R1, R1, 0);
+	emit_load(e, 8, R1, R1, BEGUN);
 	emit_load(e, 8, R2, FRAME, CHAIN_STACK_TURN);
 	emit_alu_imm(e, BPF_ADD, R2, 1);
 	alone = emit_jump_reg(e, BPF_JEQ, R1, R2);
