@@ -14,6 +14,7 @@
 #include "emit-fixture.h"
 
 #include "daemon/engine/bpf/wakeup.h"
+#include "daemon/engine/emit/chain-emit.h"
 #include "daemon/engine/emit/filter-emit.h"
 #include "daemon/engine/recorders/probe.h"
 #include "daemon/log.h"
@@ -266,6 +267,7 @@ START_TEST(wakeups)
 	struct fixture rings;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	volatile uint64_t *produced;
+	uint64_t bytes, before = 0, woken = 0;
 	char filter[64];
 
 	fixture_make(&rings, DATA_SIZE, SPILL_SIZE, true);
@@ -289,6 +291,17 @@ START_TEST(wakeups)
 			  4711);
 	ck_assert_uint_lt(((volatile struct pp_wakeup *)((uint8_t *)produced + page + 8))->cpu,
 			  PP_CPUS_MAX);
+	/* Where nobody reads there is no room in the end: then, too, one record in an interval tries. */
+	bytes = *produced;
+	no_room_for_wakeups(rings.wakeups, bytes);
+	usleep(2 * PP_WAKEUP_INTERVAL / 1000);
+	for (unsigned i = 0; i < rings.n; i++)
+		before = MAX(before, rings.ring[i]->limit.woken);
+	dup_nothing(0, 1);
+	for (unsigned i = 0; i < rings.n; i++)
+		woken = MAX(woken, rings.ring[i]->limit.woken);
+	ck_assert_uint_gt(woken, before);
+	ck_assert_uint_eq(*produced, bytes);
 	munmap((void *)produced, 3 * page);
 	stop(&r);
 	fixture_done(&rings);
@@ -548,6 +561,75 @@ START_TEST(uprobe_everywhere)
 }
 END_TEST
 
+/* How many chains preemptible programs have begun to take and have taken, on each CPU: chain-emit.c. */
+static void set_turns(int scratch, uint64_t begun, uint64_t taken)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info), zero = 0;
+	size_t n = (size_t)libbpf_num_possible_cpus();
+	uint64_t *all;
+
+	ck_assert_int_eq(bpf_obj_get_info_by_fd(scratch, &info, &size), 0);
+	all = calloc(n, ALIGN_TO(info.value_size, 8U));
+	for (size_t i = 0; i < n; i++) {
+		all[i * (ALIGN_TO(info.value_size, 8U) / 8)] = begun;
+		all[i * (ALIGN_TO(info.value_size, 8U) / 8) + 1] = taken;
+	}
+	ck_assert_int_eq(bpf_map_update_elem(scratch, &zero, all, BPF_ANY), 0);
+	free(all);
+}
+
+struct newest_chain {
+	bool is_known, has_frames;
+};
+
+static void look_at_chain(const struct perf_event_header *h, void *data)
+{
+	const uint64_t *chain = (const void *)((const uint8_t *)(h + 1) + 16);
+	struct newest_chain *newest = data;
+
+	for (uint64_t i = 1; !newest->is_known && i <= chain[0]; i++)
+		newest->has_frames |= chain[i] != 0;
+	newest->is_known = true;
+}
+
+static bool has_frames(const struct fixture *rings)
+{
+	struct newest_chain newest = {};
+
+	probed(1, 2, "", &inner);
+	fixture_walk(rings, look_at_chain, &newest);
+	ck_assert(newest.is_known);
+	return newest.has_frames;
+}
+
+/* While a preempted task is taking a chain, this one's frames may be overwritten by it: there are none. */
+START_TEST(uprobe_chain_of_another)
+{
+	const struct chain chain = { .is_preemptible = true };
+	static struct running r;
+	struct fixture rings;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0); /* one ring has the records */
+	fixture_make(&rings, DATA_SIZE, SPILL_SIZE, true);
+	r = (struct running){ .spec.flags = PP_EVENT_CALLCHAIN };
+	rings.target.nests = true;
+	make_uprobe(&r.parsed, false);
+	ck_assert_int_eq(probe_tracepoint(&r.parsed, &r.tp), 0);
+	start(&r, NULL, &rings.target);
+	ck_assert(has_frames(&rings));
+	set_turns(chain_scratch(&chain), 5, 4);
+	ck_assert(!has_frames(&rings));
+	set_turns(chain_scratch(&chain), 7, 7);
+	ck_assert(has_frames(&rings));
+	stop(&r);
+	fixture_done(&rings);
+}
+END_TEST
+
 #define PMUS "/sys/bus/event_source/devices"
 
 static const char *no_kprobes(void)
@@ -735,6 +817,7 @@ int main(void)
 	tcase_add_loop_test(tc, uprobe_arguments, 0, 2);
 	tcase_add_test(tc, uprobe_returns);
 	tcase_add_test(tc, uprobe_everywhere);
+	tcase_add_test(tc, uprobe_chain_of_another);
 	add_loop_test_unless(no_kprobes(), tc, kprobe, 0, 2);
 	tcase_add_loop_test(tc, kprobe_refused, 0, 2);
 	tcase_add_loop_test(tc, kprobe_programs, 0, 8);

@@ -1098,7 +1098,7 @@ START_TEST(test_wakeup)
 	struct running running;
 	struct pp_wakeup wakeup;
 	const uint8_t *ringbuf;
-	uint64_t bytes, began;
+	uint64_t bytes, before, began;
 	struct source s;
 	struct bench b;
 
@@ -1115,7 +1115,6 @@ START_TEST(test_wakeup)
 	ck_assert_uint_eq(b.ring->limit.woken, 0);
 	sending_set(b.sending, 0);
 	make_calls();
-	stop(&running);
 
 	/* The producer's position, then the data: a header of 8 bytes, then the message. */
 	ringbuf = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, b.wakeups, (off_t)page);
@@ -1127,7 +1126,16 @@ START_TEST(test_wakeup)
 			  (pp_clock_ns(CLOCK_MONOTONIC) - began) / PP_WAKEUP_INTERVAL + 1);
 	ck_assert_uint_eq(wakeup.event_id, EVENT_ID);
 	ck_assert_uint_eq(wakeup.cpu, b.cpu);
+
+	/* Where nobody reads there is no room in the end: then, too, one record in an interval tries. */
+	before = b.ring->limit.woken;
+	no_room_for_wakeups(b.wakeups, bytes);
+	usleep(2 * PP_WAKEUP_INTERVAL / 1000);
+	close(-1);
+	ck_assert_uint_gt(b.ring->limit.woken, before);
+	ck_assert_mem_eq(ringbuf, &bytes, sizeof(bytes));
 	munmap((void *)ringbuf, 2 * page);
+	stop(&running);
 	bench_done(&b);
 }
 END_TEST
@@ -1328,7 +1336,7 @@ END_TEST
 
 static volatile uint64_t watched;
 
-static int try_breakpoint(struct source *s)
+static int try_breakpoint(struct source *s, uint32_t flags)
 {
 	static struct pp_source writes = {
 		.kind = PP_SOURCE_SAMPLING,
@@ -1337,10 +1345,9 @@ static int try_breakpoint(struct source *s)
 		.config2 = HW_BREAKPOINT_LEN_8,
 	};
 	/* The default of sampling events does not apply to breakpoints: each access counts. */
-	static const struct pp_spec frequency = { .name = "b",
-						  .period = 4000,
-						  .flags = PP_EVENT_FREQ };
+	static struct pp_spec frequency = { .name = "b", .period = 4000 };
 
+	frequency.flags = PP_EVENT_FREQ | flags;
 	writes.config1 = (uint64_t)(uintptr_t)&watched;
 	return try_sampling(s, &frequency, &writes, 0);
 }
@@ -1353,7 +1360,7 @@ START_TEST(test_breakpoint)
 	struct bench b;
 	uint64_t addr;
 
-	ck_assert_int_eq(try_breakpoint(&s), 0);
+	ck_assert_int_eq(try_breakpoint(&s, 0), 0);
 	ck_assert_uint_eq(s.attr.sample_period, 1);
 	ck_assert(s.sample_type & PERF_SAMPLE_ADDR);
 	b = bench_new(DATA_SIZE, s.spill_size);
@@ -1382,7 +1389,7 @@ START_TEST(test_replaced)
 	uint64_t all;
 	int other;
 
-	ck_assert_int_eq(try_breakpoint(&s), 0);
+	ck_assert_int_eq(try_breakpoint(&s, 0), 0);
 	b = bench_new(DATA_SIZE, s.spill_size);
 	t = bench_target(&b);
 	running = run(&b, &s, &t);
@@ -1396,6 +1403,36 @@ START_TEST(test_replaced)
 	ck_assert_uint_le(all, 2001);
 	close(other);
 	stop(&running);
+	bench_done(&b);
+}
+END_TEST
+
+/* A task's samples on a CPU without a ring are counted; those of a CPU's counter are, when it has one. */
+START_TEST(test_ringless_samples)
+{
+	const uint32_t n_cpus = (uint32_t)libbpf_num_possible_cpus();
+	struct recorder_target t;
+	struct running running;
+	uint64_t ringless;
+	struct source s;
+	struct bench b;
+
+	ck_assert_int_eq(try_breakpoint(&s, _i ? PP_EVENT_BOUND : 0), 0);
+	b = bench_new(DATA_SIZE, s.spill_size);
+	t = bench_target(&b);
+	t.ringless_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ringless", 4, 8, n_cpus, NULL);
+	ck_assert_int_ge(t.ringless_fd, 0);
+	ck_assert_int_eq(bpf_map_delete_elem(b.outer, &b.cpu), 0);
+	running = run(&b, &s, &t);
+	for (int i = 0; i < 1000; i++)
+		watched = (uint64_t)i;
+	pause_slot(&running, true);
+	ck_assert_int_eq(bpf_map_lookup_elem(t.ringless_fd, &b.cpu, &ringless), 0);
+	/* The kernel skips those that interrupt another program, and nobody counts these. */
+	ck_assert_uint_ge(ringless, _i ? 900 : 0);
+	ck_assert_uint_le(ringless, _i ? 1000 : 0);
+	stop(&running);
+	close(t.ringless_fd);
 	bench_done(&b);
 }
 END_TEST
@@ -1420,7 +1457,7 @@ static const char *no_breakpoint(void)
 	int fd, r;
 
 	wait_for_breakpoints();
-	r = try_breakpoint(&s);
+	r = try_breakpoint(&s, 0);
 
 	if (r < 0)
 		return reason_of("needs breakpoints", -r);
@@ -1534,6 +1571,7 @@ int main(void)
 	breakpoints = no_breakpoint();
 	add_test_unless(breakpoints, tc, test_breakpoint);
 	add_test_unless(breakpoints, tc, test_replaced);
+	add_loop_test_unless(breakpoints, tc, test_ringless_samples, 0, 2);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -199,14 +199,23 @@ struct sample {
 
 #define FIXED_SIZE 40 /* header, IP, TID, TIME, PERIOD */
 
+/* Where the counter is compared its periods are found when there is a ring again. */
+static __always_inline void count_ringless(void)
+{
+	if (!EVENT_OPTION(count_missed) && !EVENT_OPTION(drops))
+		ring_count_ringless();
+}
+
 /* Whether to write a record. */
 static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_data *ctx)
 {
 	struct overflow_payload payload;
 
 	s->place.ring = ring_here();
-	if (!s->place.ring && !RING_OPTION(&s->place, filtered))
+	if (!s->place.ring && !RING_OPTION(&s->place, filtered)) {
+		count_ringless();
 		return false;
+	}
 	s->ip = SAMPLE_IP(&ctx->regs);
 	s->period = ctx->sample_period;
 	if (EVENT_OPTION(count_missed) && s->place.ring &&
@@ -226,7 +235,11 @@ static __always_inline bool take_sample(struct sample *s, struct bpf_perf_event_
 /* Whether there may be a place for it. */
 static __always_inline bool is_admitted(struct sample *s)
 {
-	return s->place.ring && (!RING_OPTION(&s->place, limited) || ring_admits(&s->place));
+	if (!s->place.ring) {
+		count_ringless();
+		return false;
+	}
+	return !RING_OPTION(&s->place, limited) || ring_admits(&s->place);
 }
 
 static __always_inline __u64 *put(__u64 *at, __u64 value)
