@@ -177,6 +177,7 @@ armed small/keep 1
 calls 100
 "$MARK"
 wait_until 20 is small/keep tapes 1
+expect_eq "$(perfctl show small/calls --json | jq -r .state)" running "state of what is frozen once, and is its own tape"
 calls 100
 perfctl snapshots collect --once -D "$SPOOL" >/dev/null
 expect_eq "$(find "$REGISTRY" -maxdepth 1 -name '+frozen-*')" "" "what is to be saved"

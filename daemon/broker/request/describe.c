@@ -98,12 +98,13 @@ static bool lacks_areas(const struct lifecycle *l, const struct event *e,
 	return some;
 }
 
-/* Until the tape of the firing before is saved, that of this one cannot become a tape. */
+/* Frozen twice: until the tape of the firing before is saved, that of this one cannot become a tape. (Without a second
+ * set of rings the event is frozen once, and is itself the tape.) */
 static bool waits_for_tape(const struct lifecycle *l, const struct event *e)
 {
 	const struct pp_event *t = &e->truth;
 
-	return e->state == PP_EVENT_RUNNING && t->now & PP_NOW_TURNED &&
+	return e->state == PP_EVENT_RUNNING && t->now & PP_NOW_TURNED && t->now & PP_NOW_SWAP &&
 	       !(t->now & PP_NOW_STOPPED) && tapes_of(&l->tapes, t->shares ?: t->id);
 }
 
