@@ -150,6 +150,7 @@ static void read_what_is_left(struct exchange *x)
 
 static int answer(struct exchange *x)
 {
+	struct pp_orphans orphans;
 	struct failure f = {};
 	int r;
 
@@ -159,7 +160,10 @@ static int answer(struct exchange *x)
 	r = order_carry_out(x, &f);
 	if (r >= 0)
 		return read_back(x);
+	orphans = x->answer.orphans;
 	answer_begin(x, x->order.serial, PP_ANSWER_FAILED);
+	if (x->order.type == PP_ORDER_CHANGE || x->order.type == PP_ORDER_PAUSE)
+		x->answer.orphans = orphans; /* rings that were replaced before it failed */
 	x->answer.error = -r;
 	memcpy(x->answer.sentence, f.sentence, sizeof(x->answer.sentence));
 	read_what_is_left(x);
