@@ -6,8 +6,15 @@
 #include <sys/epoll.h>
 
 #include "daemon/broker/handout/tree.h"
+#include "daemon/broker/link/timer.h"
 #include "daemon/log.h"
+#include "proto/clock.h"
 #include "proto/macro.h"
+
+/* Triggers may fire all the time, each as often as its hold-off allows. Of the broker's time they take so large a part
+ * for long, and so much at once; then what fires waits. What finds no room meanwhile is counted by the kernel. */
+#define SHARE 8
+#define AT_ONCE 50000000ULL /* ns */
 
 static void on_record(void *userdata, const void *record, size_t size)
 {
@@ -29,11 +36,33 @@ static void consume(struct firings *f)
 	f->done(f->userdata);
 }
 
+static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct firings *f = userdata;
+
+	return sd_event_source_set_enabled(f->io, SD_EVENT_ON);
+}
+
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
 		 void *userdata)
 {
-	consume(userdata);
-	return 0;
+	struct firings *f = userdata;
+	uint64_t began = pp_clock_ns(CLOCK_MONOTONIC), now, paid = (began - f->paid) / SHARE;
+
+	consume(f);
+	now = pp_clock_ns(CLOCK_MONOTONIC);
+	f->debt = f->debt - MIN(f->debt, paid) + (now - began);
+	f->paid = began;
+	if (f->debt <= AT_ONCE || timer_start(f->timer, (f->debt - AT_ONCE) * SHARE / 1000 + 1) < 0)
+		return 0;
+	return sd_event_source_set_enabled(f->io, SD_EVENT_OFF);
+}
+
+static void ignore(struct firings *f)
+{
+	f->io = sd_event_source_disable_unref(f->io);
+	f->timer = sd_event_source_disable_unref(f->timer);
+	ringbuf_unmap(&f->ring);
 }
 
 int firings_listen(struct firings *f)
@@ -50,13 +79,14 @@ int firings_listen(struct firings *f)
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(f->loop, &f->io, fd, EPOLLIN, on_io, f);
-	/* Before any request: an answer knows all that fired before it was asked for, and no
-	 * stream of requests delays a snapshot. */
+	/* Before any request: an answer knows all that fired before it was asked for, unless triggers fire without
+	 * end, and no stream of requests delays a snapshot. */
 	if (r >= 0)
 		r = sd_event_source_set_priority(f->io, SD_EVENT_PRIORITY_IMPORTANT);
+	if (r >= 0)
+		r = timer_add(f->loop, &f->timer, on_timer, f);
 	if (r < 0) {
-		f->io = sd_event_source_disable_unref(f->io);
-		ringbuf_unmap(&f->ring);
+		ignore(f);
 		return r;
 	}
 	f->fd = TAKE_FD(fd);
@@ -73,7 +103,6 @@ void firings_look(struct firings *f)
 
 void firings_done(struct firings *f)
 {
-	f->io = sd_event_source_disable_unref(f->io);
-	ringbuf_unmap(&f->ring);
+	ignore(f);
 	f->fd = close_fd(f->fd);
 }

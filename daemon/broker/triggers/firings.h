@@ -21,6 +21,8 @@ struct firings {
 	int fd; /* < 0: not open */
 	struct ringbuf ring;
 	sd_event_source *io;
+	sd_event_source *timer; /* listens again */
+	uint64_t debt, paid;	/* ns: of time that was taken, as of then (CLOCK_MONOTONIC) */
 };
 
 /* There is a trigger: opens the ring buffer, unless it is open. What was written before any broker
