@@ -252,6 +252,15 @@ static struct pp_event *fake_find(struct fake_engine *f, uint64_t id)
 	return NULL;
 }
 
+/* In the slots of triggers are tapes, whichever name has them. */
+static void fake_retarget(struct fake_engine *f, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->triggers); i++)
+		for (size_t k = 0; k < f->triggers[i].n_targets; k++)
+			if (f->triggers[i].targets[k] == from)
+				f->triggers[i].targets[k] = to;
+}
+
 /* The event's oldest alias inherits its rings, if that is allowed. Returns its id, or 0 if there is
  * none. */
 static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, bool allowed)
@@ -269,6 +278,8 @@ static uint64_t fake_bequeath(struct fake_engine *f, const struct pp_event *e, b
 			successor = other;
 			successor->shares = 0;
 			successor->memory = e->memory;
+			successor->now = e->now;
+			fake_retarget(f, e->id, successor->id);
 		} else {
 			other->shares = successor->id;
 		}
@@ -1045,7 +1056,7 @@ static void broker_settle(struct broker *b)
 /* Applies a change of the configuration's limits. */
 static void broker_limits(struct broker *b)
 {
-	ck_assert_int_eq(limits_apply(&b->config, &b->quota), 0);
+	ck_assert_int_eq(limits_apply(&b->config, &b->quota, false), 0);
 }
 
 /* Nothing costs anything: on a busy machine, or one whose CPUs its host takes away, the CPU time of

@@ -218,6 +218,30 @@ START_TEST(second_names_are_not_turned)
 }
 END_TEST
 
+/* A trigger fires before it is told that a target's oldest name has gone: the next one has the rings. */
+START_TEST(another_name_has_the_rings)
+{
+	struct pp_msg_create_request request = {
+		.ns = "a",
+		.name = "x2",
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
+	expect("arm1 aim3:1");
+	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
+	expect("");
+	fire(3);
+	expect("turn2 aim3:2");
+	ck_assert_uint_eq(b.ready, 1);
+	check_memory();
+}
+END_TEST
+
 START_TEST(removing_the_trigger_disarms)
 {
 	uint64_t before;
@@ -1336,6 +1360,7 @@ int main(void)
 	tcase_add_loop_test(t, globs, 0, 12);
 	tcase_add_test(t, second_names_are_no_targets);
 	tcase_add_test(t, second_names_are_not_turned);
+	tcase_add_test(t, another_name_has_the_rings);
 	tcase_add_test(t, removing_the_trigger_disarms);
 	tcase_add_test(t, changes_of_targets);
 	tcase_add_test(t, many_targets);

@@ -255,6 +255,7 @@ static void inherit(struct lifecycle *l, const struct event *gone)
 	successor->missing_error = gone->missing_error;
 	/* What is armed goes on, and may have been fired at; its tape is still to be turned. */
 	successor->truth.now = gone->truth.now;
+	successor->armed_as = gone->armed_as ?: gone->truth.id;
 	successor->closes = gone->closes;
 	successor->was_fired |= gone->was_fired;
 	successor->was_stopped |= gone->was_stopped;
@@ -488,6 +489,7 @@ void job_failed_partly(struct lifecycle *l, struct job *job, const struct pp_ans
 		news = answer->event.set != e->truth.set ||
 		       memcmp(&e->truth.rings, &answer->event.rings, sizeof(e->truth.rings)) != 0;
 		take(l, job, answer);
+		hold(l, &answer->orphans);
 		if (news)
 			lifecycle_notify(l, PP_NOTICE_CHANGED, e);
 		tell_names(l, e, news ? PP_NOTICE_CHANGED : 0);

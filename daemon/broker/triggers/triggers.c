@@ -29,12 +29,28 @@ struct aim {
 
 /* ── what is due ────────────────────────────────────────────────────────────────────────── */
 
+/* For a look at all events: each one's tape. */
+static void find_tapes(const struct triggers *t)
+{
+	const struct registry *r = &t->lifecycle->registry;
+	const struct tapes *tapes = &t->lifecycle->tapes;
+
+	for (size_t i = 0; i < r->n_settled; i++)
+		r->by_id[i]->tape = NULL;
+	for (size_t i = tapes->n; i-- > 0;) {
+		struct event *e = registry_by_id(r, tapes->all[i]->of);
+
+		if (e)
+			e->tape = tapes->all[i];
+	}
+}
+
 /* A second tape of an event waits until the first is saved; a pause makes none. Second names show what the event
  * is, and have no tapes. */
-static bool is_turn_due(const struct triggers *t, const struct event *e)
+static bool is_turn_due(const struct event *e)
 {
 	return e->truth.now & PP_NOW_TURNED && !e->truth.shares && !e->arm_tried &&
-	       (e->truth.now & PP_NOW_STOPPED || !tapes_of(&t->lifecycle->tapes, e->truth.id));
+	       (e->truth.now & PP_NOW_STOPPED || !e->tape);
 }
 
 /* What is added to an armed event. It is armed anew for another number of sets of rings: there is room
@@ -59,7 +75,7 @@ static enum pp_order_type find_due(const struct triggers *t, struct event *e)
 
 	if (e->state != PP_EVENT_RUNNING && e->state != PP_EVENT_PAUSED)
 		return 0;
-	if (is_turn_due(t, e))
+	if (is_turn_due(e))
 		return PP_ORDER_TURN;
 	if (targets_is_trigger(e))
 		return e->aim_due && !e->arm_tried && *e->trigger.targets ? PP_ORDER_AIM : 0;
@@ -120,6 +136,7 @@ static struct event *find_next(struct triggers *t, enum pp_order_type *ret)
 	struct event *e = NULL;
 
 	targets_list_triggers(t);
+	find_tapes(t);
 	if (t->turns >= TURNS_MAX)
 		e = find_first(t, 1, ret);
 	if (!e)
@@ -266,26 +283,44 @@ static bool is_saved_soon(const struct tape *tape)
 	return tape->event.is_tape && !tape->event.is_kept;
 }
 
-/* Whether another event of the namespace may have been turned by the same firing, and has no tape of
- * it yet: its turn is due, or waits until its tape of an earlier firing is saved. No tape waits for
+static bool any_is_new(const struct tapes *tapes)
+{
+	for (size_t i = 0; i < tapes->n; i++)
+		if (!tapes->all[i]->ready)
+			return true;
+	return false;
+}
+
+/* The events of each namespace whose turn is due, or waits until a tape of an earlier firing is saved. No tape waits for
  * later ones, so the oldest waits for none; and none for what nobody may ever save. */
-static bool is_early(const struct triggers *t, const struct tape *tape)
+static void find_turning(struct triggers *t)
 {
 	const struct registry *r = &t->lifecycle->registry;
 
+	find_tapes(t);
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		r->namespaces[i]->is_turning = false;
+		r->namespaces[i]->waits_for = UINT64_MAX;
+	}
 	for (size_t i = 0; i < r->n_settled; i++) {
 		const struct event *e = r->by_id[i];
-		const struct tape *earlier;
 
 		if (!(e->truth.now & (PP_NOW_TURNED | PP_NOW_CLOSING)) ||
-		    e->truth.now & PP_NOW_STOPPED || strcmp(e->ns->name, tape->ns.name) != 0)
+		    e->truth.now & PP_NOW_STOPPED)
 			continue;
-		earlier = tapes_of(&t->lifecycle->tapes, e->truth.id);
-		if (earlier ? is_saved_soon(earlier) && earlier->by.time < tape->by.time
-			    : !e->arm_tried)
-			return true;
+		if (!e->tape)
+			e->ns->is_turning |= !e->arm_tried;
+		else if (is_saved_soon(e->tape))
+			e->ns->waits_for = MIN(e->ns->waits_for, e->tape->by.time);
 	}
-	return false;
+}
+
+/* Whether another event of the namespace may have been turned by the same firing, and has no tape of it yet. */
+static bool is_early(const struct triggers *t, const struct tape *tape)
+{
+	const struct namespace *ns = registry_namespace(&t->lifecycle->registry, tape->ns.name);
+
+	return ns && (ns->is_turning || ns->waits_for < tape->by.time);
 }
 
 /* Turns come first: if none waits (or is under way), all tapes of what has fired are there. */
@@ -293,6 +328,9 @@ static void tell_ready(struct triggers *t)
 {
 	struct tapes *tapes = &t->lifecycle->tapes;
 
+	if (!any_is_new(tapes))
+		return;
+	find_turning(t);
 	for (size_t i = 0; i < tapes->n; i++) {
 		if (tapes->all[i]->ready || is_early(t, tapes->all[i]))
 			continue;
@@ -400,16 +438,27 @@ static void note_target(struct event *e, const struct noted *n)
 	expect_turn(e);
 }
 
+/* By the id that its tape has. NULL: it has gone. */
+static struct event *find_armed(const struct registry *r, uint64_t id)
+{
+	struct event *e = registry_by_id(r, id);
+
+	for (size_t i = 0; !e && i < r->n_settled; i++)
+		if (r->by_id[i]->armed_as == id)
+			e = r->by_id[i];
+	return e;
+}
+
 /* One that has gone is in the slots until they are filled anew. */
 static void note_targets(const struct registry *r, struct event *trigger, const struct noted *noted,
 			 const uint64_t *ids, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct event *e = registry_by_id(r, ids[i]);
+		struct event *e = find_armed(r, ids[i]);
 
 		if (e)
 			note_target(e, noted);
-		else
+		if (!e || e->truth.id != ids[i])
 			trigger->aim_due = true;
 	}
 }
@@ -424,7 +473,7 @@ void triggers_note(struct triggers *t, uint64_t trigger, uint64_t fired)
 	const struct aim *a = by ? by->aim : NULL;
 	struct noted noted;
 
-	if (!by)
+	if (!by || by->trigger.action == PP_ACTION_NOTIFY) /* that has no targets */
 		return;
 	noted.closes = by->trigger.after ? fired + by->trigger.after : 0;
 	noted.stops = by->trigger.action == PP_ACTION_PAUSE;
@@ -441,7 +490,7 @@ void triggers_note(struct triggers *t, uint64_t trigger, uint64_t fired)
 
 void triggers_note_closed(struct triggers *t, uint64_t id)
 {
-	struct event *e = registry_by_id(&t->lifecycle->registry, id);
+	struct event *e = find_armed(&t->lifecycle->registry, id);
 
 	if (e)
 		note_target(e, &(struct noted){});
