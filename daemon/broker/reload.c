@@ -91,7 +91,7 @@ static int read_dropins(struct reload *reload, FILE *complaints)
 	reload->in_force = TAKE_PTR(config);
 	dropins_free(reload->dropins);
 	reload->dropins = TAKE_PTR(d);
-	r = limits_apply(reload->in_force, reload->quota);
+	r = limits_apply(reload->in_force, reload->quota, reload->dropins->incomplete);
 	if (r < 0)
 		return r;
 	return configured_namespaces(reload->lifecycle, reload->in_force,
@@ -237,6 +237,9 @@ void reload_continue(struct reload *reload)
 			on_done(reload, &none);
 		}
 	}
+	if (reload->again && !reload->due && !reload->configured.pass)
+		reload_continue(
+			reload); /* asked for while it was to be read, and there was nothing to do */
 }
 
 void reload_again(struct reload *reload)

@@ -109,6 +109,7 @@ START_TEST(every_key)
 		       "[namespace four]\nLive=group\n[namespace five]\n");
 
 	ck_assert_int_eq(config_resolve(c, stderr), 0);
+	config_resolve_namespaces(c);
 	ck_assert_uint_eq(c->uid, 61999);
 	ck_assert_uint_eq(c->gid, 61998);
 	ck_assert_uint_eq(c->ns_group, 61998);
@@ -186,7 +187,7 @@ START_TEST(limits_of_the_quota)
 	struct quota q;
 
 	quota_init(&q);
-	ck_assert_int_eq(limits_apply(c, &q), 0);
+	ck_assert_int_eq(limits_apply(c, &q, false), 0);
 	ck_assert_uint_eq(q.total.max[QUOTA_CONNECTIONS], 10);
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_CONNECTIONS, 5), 9);
 	ck_assert_uint_eq(quota_max_of_user(&q, QUOTA_CONNECTIONS, 0), QUOTA_UNLIMITED);
@@ -206,9 +207,11 @@ START_TEST(limits_of_the_quota)
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 3);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "b"), 60);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_MEMORY, "a"), 30 << 20);
-	/* Once more, without the namespace. */
+	/* Once more, without the namespace: it could not be read, and then it has gone. */
 	c->n_namespaces = 0;
-	ck_assert_int_eq(limits_apply(c, &q), 0);
+	ck_assert_int_eq(limits_apply(c, &q, true), 0);
+	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 3);
+	ck_assert_int_eq(limits_apply(c, &q, false), 0);
 	ck_assert_uint_eq(quota_max_of_namespace(&q, QUOTA_EVENTS, "a"), 60);
 	ck_assert_uint_eq(q.namespaces.n, 0);
 	quota_done(&q);

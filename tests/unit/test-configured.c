@@ -491,6 +491,24 @@ START_TEST(limits_and_namespaces)
 	put(conf, "[daemon]\nUser=61995\nGroup=61998\n");
 	expect(0, 0, 0, 1);
 	ck_assert_uint_eq(b.service.config->uid, 61996);
+	put(conf, "[daemon]\nUser=61996\nGroup=61995\n[namespace m]\n");
+	expect(0, 0, 0, 1);
+	ck_assert_uint_eq(registry_namespace(&b.lifecycle.registry, "m")->group, TEAM);
+}
+END_TEST
+
+/* The signal comes before it is known which events there are. */
+START_TEST(again_from_the_start)
+{
+	begin_reload();
+	reload_again(&reload);
+	ck_assert_int_ge(orders_start(b.lifecycle.orders), 0);
+	broker_until(&b, b.lifecycle.synced);
+	client_begin(&b, &root, 0);
+	client_begin(&b, &team, MEMBER);
+	broker_settle(&b);
+	ck_assert(reload.settled);
+	ck_assert_uint_eq(ended, 1);
 }
 END_TEST
 
@@ -582,6 +600,9 @@ static struct pp_msg_create_request to_boot(const char *name)
 START_TEST(there_after_a_reboot)
 {
 	struct pp_msg_create_request request = to_boot("x");
+	const struct pp_msg_change_request slower = { .which = client_name("own", "x"),
+						      .what = PP_CHANGE_MAX_RATE,
+						      .max_rate = 5 };
 	uint64_t id;
 
 	put(conf, "[daemon]\nUser=61996\nGroup=61998\nCreateNamespaces=all\n");
@@ -601,6 +622,10 @@ START_TEST(there_after_a_reboot)
 	ck_assert_uint_eq(runs("own", "x")->spec.creator, MEMBER);
 	ck_assert_uint_eq(runs("own", "x")->spec.owner, MEMBER);
 	ck_assert_uint_ne(runs("own", "x")->spec.flags & PP_EVENT_CONFIGURED, 0);
+	/* Its owner changes it, and that is not taken back. */
+	ck_assert_int_eq(client_call(&team, PP_OP_CHANGE, &slower), 0);
+	expect(0, 0, 0, 0);
+	ck_assert_uint_eq(runs("own", "x")->spec.max_rate, 5);
 	/* Its owner deletes the event, and its file. */
 	ck_assert_int_eq(client_delete(&team, "own", "x"), 0);
 	expect(0, 0, 0, 0);
@@ -792,6 +817,7 @@ int main(void)
 	tcase_add_test(t, what_the_engine_refuses);
 	tcase_add_test(t, what_need_not_be_there);
 	tcase_add_test(t, limits_and_namespaces);
+	tcase_add_test(t, again_from_the_start);
 	tcase_add_test(t, second_names);
 	tcase_add_test(t, engine_away);
 	tcase_add_test(t, asked_at_once);

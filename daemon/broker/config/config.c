@@ -229,7 +229,6 @@ int config_resolve(struct config *c, FILE *complaints)
 		fprintf(complaints, "The broker must not run as root; set User= in %s.\n", c->path);
 		return -EINVAL;
 	}
-	config_resolve_namespaces(c);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ int config_parse(const char *path, const char *text, size_t size, FILE *complain
 /* Finds User= and Group=. 0; -EINVAL (reported: no such user or group, or root). */
 int config_resolve(struct config *c, FILE *complaints);
 
-/* Gives the daemon's group to namespaces without one. config_resolve does it, too. */
+/* Gives the daemon's group, which config_resolve finds, to namespaces without one. */
 void config_resolve_namespaces(struct config *c);
 
 /* The namespace of this name, or NULL. */

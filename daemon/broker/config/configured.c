@@ -360,8 +360,7 @@ static void compare(struct pass *p, const struct dropin_event *w, struct event *
 
 /* ── one after the other ────────────────────────────────────────────────────────────────── */
 
-/* Another event has the name. An event from --boot exists already, and may have been changed
- * since. */
+/* An event from --boot exists already, and may have been changed since; else another one has the name. */
 static void meet_other(struct pass *p, const struct dropin_event *w)
 {
 	char sentence[PP_SENTENCE_SIZE];
@@ -385,7 +384,7 @@ static void consider(struct pass *p, const struct dropin_event *w)
 		return;
 	if (!e)
 		create(p, w);
-	else if (e->truth.spec.flags & PP_EVENT_CONFIGURED)
+	else if (e->truth.spec.flags & PP_EVENT_CONFIGURED && !w->written)
 		compare(p, w, e);
 	else
 		meet_other(p, w);

@@ -20,7 +20,7 @@ static void forget_others(const struct config *c, struct quota *q)
 	}
 }
 
-int limits_apply(const struct config *config, struct quota *q)
+int limits_apply(const struct config *config, struct quota *q, bool incomplete)
 {
 	for (enum quota_kind k = 0; k < QUOTA_KINDS; k++)
 		q->total.max[k] = q->per_namespace.max[k] = q->per_user.max[k] = q->root.max[k] =
@@ -51,7 +51,8 @@ int limits_apply(const struct config *config, struct quota *q)
 	q->root.max[QUOTA_MEMORY] = config->max_memory;
 	q->root.max[QUOTA_PROGRAMS] = config->max_programs;
 
-	forget_others(config, q);
+	if (!incomplete)
+		forget_others(config, q);
 	for (size_t i = 0; i < config->n_namespaces; i++) {
 		const struct config_namespace *ns = &config->namespaces[i];
 		struct quota_limits own;

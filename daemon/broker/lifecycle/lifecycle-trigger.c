@@ -117,7 +117,7 @@ const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape
 {
 	struct namespace *ns = registry_namespace(&l->registry, tape->ns.name);
 
-	tape->event.ns = ns && ns->owner == tape->ns.owner ? ns : &tape->ns;
+	tape->event.ns = ns && (ns->configured || ns->owner == tape->ns.owner) ? ns : &tape->ns;
 	return tape->event.ns;
 }
 

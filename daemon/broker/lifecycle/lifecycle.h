@@ -153,9 +153,9 @@ int lifecycle_turn(struct lifecycle *l, struct event *e, struct waiter *waiter);
 /* By hand; or overdue: for each pair that should have ended. waiter may be NULL. */
 int lifecycle_fire(struct lifecycle *l, struct event *e, bool overdue, struct waiter *waiter);
 
-/* The namespace whose rights a tape has: as it is now, or, if it is gone or is another user's by now,
- * as it was when the tape was made. Sets tape->event.ns to it, which is good until the registry
- * changes. */
+/* The namespace whose rights a tape has: as it is now, or, if it is gone, or another user has made it anew, as
+ * it was when the tape was made. (The configuration may give it to another user, with all that is in it.) Sets
+ * tape->event.ns to it, which is good until the registry changes. */
 const struct namespace *lifecycle_tape_ns(const struct lifecycle *l, struct tape *tape);
 
 /* The tape with this id is saved, or not wanted: it goes when the order is done. -ENOENT. */
