@@ -128,6 +128,7 @@ static void be_given(struct streamed *one)
 static void end_rings(struct streamed *one, enum perfpersist_ring_state state)
 {
 	one->becomes = state;
+	one->unmarked = perfpersist_event_state(one->event) != state;
 	one->asked = 0; /* new ones are opened at once */
 }
 
@@ -166,9 +167,11 @@ static int open_again(struct perfpersist_stream *s, size_t i, uint64_t time, uin
 	one->overwritten = one->told;
 	count_begin(one);
 	item.kind = one->id == id ? PERFPERSIST_STREAM_RESIZED : PERFPERSIST_STREAM_REPLACED;
-	/* What was recorded between the last copy and the end of these rings is in no copy. Another event of this name: the
-	 * one before may have had more sets, which nobody says. */
-	item.gap = was_copy || one->id != id || one->set > set + 1;
+	/* What was recorded between the last copy and the end of these rings is in no copy. Into rings that were not marked
+	 * something may have been written behind what was read. Another event of this name: the one before may have
+	 * had more sets, which nobody says. */
+	item.gap = was_copy || one->unmarked || one->id != id || one->set > set + 1;
+	one->unmarked = false;
 	return stream_push(s, i, &item, client_event_ref(e));
 }
 
@@ -223,7 +226,7 @@ static int follow_notice(struct perfpersist_stream *s, size_t i, uint64_t now)
 		return 0;
 	r = perfpersist_event_refresh(one->event, s->p);
 	one->has_notice = r < 0 && r != -ENOENT && r != -ESTALE;
-	if (one->has_notice)
+	if (one->has_notice || r == -ESTALE)
 		one->asked = now;
 	return r == -ESTALE;
 }
@@ -242,8 +245,12 @@ int stream_look_around(struct perfpersist_stream *s, size_t i, uint64_t now)
 		end_rings(one, state);
 		return 0;
 	}
-	if (follow_notice(s, i, now) > 0) { /* they are not marked yet */
-		end_rings(one, PERFPERSIST_RINGS_RETIRED);
+	if (follow_notice(s, i, now) > 0) {
+		/* They will be marked when nothing writes into them any more; unless that failed. */
+		if (one->unmarked || s->stop)
+			end_rings(one, PERFPERSIST_RINGS_RETIRED);
+		else
+			one->has_notice = one->unmarked = true;
 		return 0;
 	}
 	if (r > 0)

@@ -28,6 +28,7 @@ struct streamed {
 	bool ended;
 	/* The state that its rings announce; their remaining records are read first. */
 	enum perfpersist_ring_state becomes; /* RETIRED or DELETED; else RUNNING */
+	bool unmarked; /* they do not announce it: there is a newer set all the same */
 
 	unsigned refused;    /* attempts to get the last copy, since one succeeded */
 	uint64_t waited_for; /* since when rings are refused and others wait; 0: they do not */

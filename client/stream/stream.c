@@ -232,11 +232,17 @@ static int read_one(struct perfpersist_stream *s, size_t i, uint64_t now)
 	return 1;
 }
 
+/* What is found missing is later than what was read or returned, and earlier than what comes. 0: nothing was. */
+static uint64_t end_of_read(const struct perfpersist_stream *s, const struct streamed *one)
+{
+	return MAX(MAX(one->found, one->last), s->options.at_once ? 0 : s->until);
+}
+
 /* One round of one event. *until: no older record can come any more. */
 static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64_t *until)
 {
 	struct streamed *one = s->all[i];
-	uint64_t looked;
+	uint64_t looked, before = end_of_read(s, one) ?: now;
 	int r = one->becomes || one->is_deserted ? 0 : stream_look_around(s, i, now);
 
 	if (r >= 0)
@@ -252,14 +258,14 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	if (r == 0)
 		one->found = one->looked;
 	if (r == 0 && one->is_deserted)
-		return stream_tell_overwritten(s, i, now) ?: cannot_go_on(s, one, -ECONNRESET);
+		return stream_tell_overwritten(s, i, before) ?: cannot_go_on(s, one, -ECONNRESET);
 	looked = streamed_is_complete(s, one) ? now : MAX(one->looked, one->given_up);
 	if (r && one->held > HELD_MOST) /* released even if records are under way */
 		*until = MIN(*until, one->last + UNDER_WAY + 1);
 	else
 		*until = MIN(*until, r ? one->last : looked);
 	s->has_more |= r;
-	return stream_tell_overwritten(s, i, now);
+	return stream_tell_overwritten(s, i, before);
 }
 
 /* Goes on without the daemon: nobody reports changes or wakes any more. */

@@ -604,6 +604,53 @@ START_TEST(test_between_and_stop)
 }
 END_TEST
 
+static struct writer newer; /* another set */
+
+static void changing_script(int fd)
+{
+	refused_script(fd);
+	send_rings(fd, &newer, 1, 0); /* the look */
+	send_rings(fd, &newer, 1, 0); /* opened again */
+}
+
+static void never_marked_script(int fd)
+{
+	refused_script(fd);
+	send_rings(fd, &newer, 1, 0);
+	send_rings(fd, &newer, 1, 0); /* another look */
+	send_rings(fd, &newer, 1, 0);
+}
+
+/* The daemon gives new rings while programs still write into the old ones, which are not marked: all of that is read, or
+ * there is a gap, where the mark never comes. */
+START_TEST(test_changing)
+{
+	struct perfpersist_stream_item item;
+	struct perfpersist_stream *s;
+	struct server server;
+
+	newer = writer_new(0, 4096, 64);
+	newer.header->set = 2;
+	s = follow_first(&server, _i ? never_marked_script : changing_script);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_nothing(s);
+	writer_write(&both[0], 1, 1, 4);
+	writer_write(&newer, 2, 2, 4);
+	if (_i)
+		usleep(600000); /* an interval of looks */
+	else
+		set_state(&both[0], PP_RING_RETIRED);
+	ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
+	expect_record(s, 0, 1);
+	item = next(s);
+	ck_assert_uint_eq(item.kind, PERFPERSIST_STREAM_RESIZED);
+	ck_assert_int_eq(item.gap, _i);
+	expect_record(s, 0, 2);
+	follow_end(&server, s);
+	writer_done(&newer);
+}
+END_TEST
+
 static int waker;
 
 static void unwatched_script(int fd)
@@ -1023,6 +1070,7 @@ int main(void)
 	tcase_add_test(t, test_unattended);
 	tcase_add_test(t, test_between);
 	tcase_add_test(t, test_between_and_stop);
+	tcase_add_loop_test(t, test_changing, 0, 2);
 	tcase_add_test(t, test_not_added);
 	tcase_add_test(t, test_copy_resized);
 	tcase_add_test(t, test_copies_come_later);
