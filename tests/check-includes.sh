@@ -56,7 +56,7 @@ $e             | proto daemon $e/kernel $e/registry $e/sources $e/event | | syst
 
 client         | proto
 $c/rings       | proto client
-$c/perfdata    | proto client
+$c/perfdata    | proto client $c/rings
 $c/request     | proto client $c/rings
 $c/local       | proto client $c/rings $c/request
 $c/daemon      | proto client $c/rings $c/request $c/local

@@ -87,8 +87,9 @@ void perfdata_feature(const struct perfpersist_perfdata *d, enum perf_file_featu
 		return perfdata_tracing_data(d, b);
 	case FEATURE_BUILD_ID:
 		return blob_put(b, d->build_ids.entries.bytes, d->build_ids.entries.n);
-	case FEATURE_HOSTNAME:
 	case FEATURE_OSRELEASE:
+		return d->is_other_boot ? (void)0 : put_uname(feature, b);
+	case FEATURE_HOSTNAME:
 	case FEATURE_ARCH:
 		return put_uname(feature, b);
 	case FEATURE_VERSION:

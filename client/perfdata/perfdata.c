@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/public.h"
+#include "client/rings/event.h"
 #include "proto/clock.h"
 #include "proto/sideband.h"
 
@@ -120,6 +121,7 @@ _public_ int perfpersist_perfdata_event(struct perfpersist_perfdata *d, struct p
 			evsel_done(&d->evsels[--d->n_evsels]);
 		return r == -ENOMEM ? out_of_memory() : r;
 	}
+	d->is_other_boot |= !client_event_is_of_this_boot(e);
 	d->events[d->n_events] =
 		(struct perfdata_event){ (uint32_t)first, (uint32_t)(d->n_evsels - first) };
 	return (int)d->n_events++;
@@ -283,14 +285,16 @@ static int start(struct perfpersist_perfdata *d)
 	if (add_sideband_evsel(d) < 0)
 		return d->out.error = -ENOMEM;
 	d->is_started = true;
-	build_id_add(&d->build_ids, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", build_id,
-		     build_id_of_kernel(build_id));
+	if (!d->is_other_boot) {
+		build_id_add(&d->build_ids, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", build_id,
+			     build_id_of_kernel(build_id));
+		synthesize_kernel(&kernel);
+	}
 	if (d->pipe)
 		put_pipe_start(d);
 	else
 		put_file_start(d);
 	traces_put_info(d);
-	synthesize_kernel(&kernel);
 	output_put(&d->out, kernel.bytes, kernel.n);
 	sideband_put_until(d, 0);
 	put_header(d, PERF_FILE_FINISHED_INIT, sizeof(struct perf_event_header));

@@ -66,6 +66,7 @@ struct perfpersist_perfdata {
 	bool is_late;	 /* sideband comes after samples */
 	bool is_started; /* everything before the records is written */
 	bool is_finished;
+	bool is_other_boot; /* an event is: this kernel's functions and modules are not in their places */
 	char **argv;
 	size_t argc;
 	uint64_t realtime_offset;

@@ -242,24 +242,60 @@ static uint64_t find_text_size(void)
 	return 0;
 }
 
-/* "name size refs users state 0xaddress". Returns the lowest address above text. */
+struct module {
+	uint64_t at, size;
+	char path[72];
+};
+
+/* "name size refs users state 0xaddress". */
+static bool read_module(const char *line, struct module *ret)
+{
+	unsigned long long size, address;
+	const char *at = strstr(line, " 0x");
+	char name[64];
+
+	if (!at || sscanf(line, "%63s %llu", name, &size) != 2 ||
+	    sscanf(at, " %llx", &address) != 1 || !address)
+		return false;
+	*ret = (struct module){ .at = address, .size = size };
+	snprintf(ret->path, sizeof(ret->path), "[%s]", name);
+	return true;
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct module *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/*
+ * Returns the lowest address above text. Since Linux 6.4 the size is that of all parts of a module, of which each is
+ * somewhere else, and the address that of its code; so what is beyond the next one's is not this one's.
+ */
 static uint64_t put_modules(struct blob *b, uint64_t text)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/modules", "re");
-	unsigned long long size, address;
+	_cleanup_free_ struct module *all = NULL;
 	uint64_t first = UINT64_MAX;
-	char line[4096], name[64], path[72];
+	char line[4096];
+	size_t n = 0;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		const char *at = strstr(line, " 0x");
+		if (!GROW(all, n)) {
+			b->failed = true;
+			return first;
+		}
+		n += read_module(line, &all[n]);
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), compare_modules);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t room = i + 1 < n ? all[i + 1].at - all[i].at : UINT64_MAX;
 
-		if (!at || sscanf(line, "%63s %llu", name, &size) != 2 ||
-		    sscanf(at, " %llx", &address) != 1 || !address)
-			continue;
-		snprintf(path, sizeof(path), "[%s]", name);
-		put_kernel_map(b, address, size, 0, path);
-		if (address > text)
-			first = MIN(first, (uint64_t)address);
+		put_kernel_map(b, all[i].at, MIN(all[i].size, room), 0, all[i].path);
+		if (all[i].at > text)
+			first = MIN(first, all[i].at);
 	}
 	return first;
 }

@@ -16,8 +16,7 @@ static int hex_digit(int c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Whether the rings were made in this boot. */
-static bool is_of_this_boot(const uint8_t boot_id[16])
+static bool is_this_boot(const uint8_t boot_id[16])
 {
 	_cleanup_fclose_ FILE *f = fopen(BOOT_ID, "re");
 	unsigned n = 0;
@@ -35,6 +34,11 @@ static bool is_of_this_boot(const uint8_t boot_id[16])
 	return n == 32;
 }
 
+bool client_event_is_of_this_boot(const struct perfpersist_event *e)
+{
+	return !e->n || is_this_boot(e->header.boot_id);
+}
+
 /* The offset from CLOCK_MONOTONIC to CLOCK_REALTIME, modulo 2^64. */
 static uint64_t find_offset(const struct perfpersist_event *e)
 {
@@ -42,7 +46,7 @@ static uint64_t find_offset(const struct perfpersist_event *e)
 
 	if (e->base.saved)
 		return e->base.saved - e->base.saved_mono;
-	if (e->n && !is_of_this_boot(h->boot_id))
+	if (!client_event_is_of_this_boot(e))
 		return h->created - h->created_mono;
 	return pp_clock_offset();
 }

@@ -49,6 +49,9 @@ int client_event_complete(struct perfpersist_event *e);
  * another event or set. */
 int client_event_renew(struct perfpersist_event *e, struct perfpersist_event *new);
 
+/* Whether the rings were made since the machine was booted; true without any. */
+bool client_event_is_of_this_boot(const struct perfpersist_event *e);
+
 struct perfpersist_event *client_event_ref(struct perfpersist_event *e);
 
 static inline void client_event_cleanup(struct perfpersist_event **e)

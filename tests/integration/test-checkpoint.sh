@@ -182,6 +182,9 @@ expect_match "$(perfctl --saved=previous-boot reopen t/several -n all 2>/dev/nul
 expect_match "$(perfctl --saved=previous-boot script t/several 2>/dev/null)" 'sched_process_exec'
 expect_ok perfctl --saved=previous-boot stat
 expect_ok perfctl --saved=previous-boot snapshot -o "$SCRATCH/crash.data" t/calls
+# This boot's kernel was not there.
+expect_eq "$(perfctl script -i "$SCRATCH/crash.data" --show-mmap-events | grep -c 'kernel.kallsyms')" 0 "maps of the kernel"
+expect_eq "$(perf report --header-only -i "$SCRATCH/crash.data" | grep -c 'os release')" 0 "releases of the kernel"
 
 # ── what cannot be asked for ─────────────────────────────────────────────────────────────
 
