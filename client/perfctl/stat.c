@@ -49,7 +49,9 @@ static void subject_close(struct subject *s)
 	s->e = NULL;
 }
 
-static struct counts ring_counts(struct perfpersist_event *e, size_t ring, uint32_t recorder)
+/* Tracepoints and probes count what they miss for all CPUs together. */
+static struct counts ring_counts(struct perfpersist_event *e, size_t ring,
+				 const struct perfpersist_info *info)
 {
 	struct perfpersist_ring_stat stat = { .sz = sizeof(stat) };
 
@@ -59,7 +61,8 @@ static struct counts ring_counts(struct perfpersist_event *e, size_t ring, uint3
 		.records = stat.records,
 		.bytes = stat.bytes,
 		.missed = stat.missed,
-		.missed_unknown = recorder != PERFPERSIST_RECORDER_OVERFLOW,
+		.missed_unknown =
+			info->recorder != PERFPERSIST_RECORDER_OVERFLOW || info->sources > 1,
 		.limited = stat.limited,
 	};
 }
@@ -80,7 +83,7 @@ static int subject_open(struct stat *st, struct subject *s)
 	s->set = info.set;
 	memcpy(s->cpus, info.cpus, sizeof(s->cpus));
 	for (size_t i = 0; i < perfpersist_event_rings(s->e); i++)
-		s->ring_before[i] = ring_counts(s->e, i, info.recorder);
+		s->ring_before[i] = ring_counts(s->e, i, &info);
 	return 0;
 }
 
@@ -188,7 +191,7 @@ static void print_rings(const struct stat *st, struct subject *s,
 			const struct perfpersist_info *info, double seconds)
 {
 	for (size_t i = 0; i < perfpersist_event_rings(s->e); i++) {
-		struct counts now = ring_counts(s->e, i, info->recorder);
+		struct counts now = ring_counts(s->e, i, info);
 		struct counts diff = counts_since(&now, &s->ring_before[i]);
 		int cpu = perfpersist_ring_cpu(s->e, i);
 

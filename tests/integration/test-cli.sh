@@ -436,6 +436,7 @@ said 2 '-d x: not a number of seconds' perfctl top -d x
 text 'Samples of sched:sched_switch: .*OVERHEAD +SAMPLES +COMMAND' top -e persistent/verbs/e/ -n 1 -d 0.05
 expect_eq "$(perfctl top -e persistent/verbs/ -n 2 -d 0.05 --json | jq -c '[.events[0].event]' | xargs)" \
 	"[sched:sched_switch] [sched:sched_switch]" "functions of two looks"
+expect_eq "$(perfctl top -e persistent/verbs/ -n 2 -d 0.05 --json | wc -l)" 2 "lines of two looks"
 said 2 'write persistent/NAMESPACE/' perfctl top -e sched:sched_switch
 said 2 'names the events already' perfctl top verbs -e persistent/verbs/
 said 3 "no event 'nosuch'" perfctl top -e persistent/verbs/nosuch/

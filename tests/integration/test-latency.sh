@@ -203,6 +203,19 @@ since=$(printf '%d.%09d' $((middle / 1000000000)) $((middle % 1000000000)))
 perfctl report -i calls --syscalls --json --since "$since" --pid "$(pid_of lt-sleeper)" >cut.json
 expect_eq "$(jq -c '[.syscalls.begun_before, .syscalls.missing]' cut.json)" '[1,0]' "the sleep that is cut off"
 
+# Who has a CPU when the time begins has run since then, for the findings.
+perfctl create t/all -e sched:sched_switch,sched:sched_waking -m 4M >/dev/null
+cp "$(command -v bash)" lt-spin
+spawn taskset -c 0 ./lt-spin -c 'while [ $SECONDS -lt 60 ]; do :; done'
+spinner=$SPAWNED
+sleep 0.7
+perfctl snapshot t/all -o all >/dev/null 2>&1
+rest "$spinner"
+perfctl report -i all --findings --last 100ms --json >spun.json
+expect_eq "$(jq '[.findings[] | select(.culprit.comm == "lt-spin") | .sum_ns <= 100000000] | all' spun.json)" true \
+	"times in 100 ms: $(jq -c '[.findings[] | [.kind, .culprit.comm, .sum_ns]]' spun.json)"
+echo "lt-spin ran $(jq '[.findings[] | select(.culprit.comm == "lt-spin") | .sum_ns] | max' spun.json) ns of the last 100 ms"
+
 # Buffers that have been overwritten, each from another time on.
 perfctl report t/small --syscalls --json --top 100000 >small.json 2>/dev/null
 expect_eq "$(jq '.syscalls.history.from as $c | $c > .first and ([.syscalls.longest[] | .begin >= $c] | all)' small.json)" true \

@@ -124,6 +124,7 @@ expect_sentence 'cannot run no-such-command' 127 perfctl record t/calls -o none.
 expect_ok perfctl record t/calls --history --timeout 1ms -o history.data
 expect_eq "$(numbers history.data | tail -n 1)" 20999 "the newest that was there"
 expect_ok perfctl record t/calls --last 1h --timeout 1ms -o last.data
+expect_match "$(perf report --header-only -i last.data)" "# cmdline : perfctl record t/calls --last 1h" "the command in the header"
 expect_eq "$(numbers last.data)" "$(numbers history.data)" "all of the last hour"
 expect_ok perfctl record t/calls --timeout 1ms -o nothing.data
 expect_eq "$(numbers nothing.data)" "" "before it began"

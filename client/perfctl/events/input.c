@@ -3,6 +3,7 @@
 #include "client/perfctl/events/input.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <string.h>
 
 #include "client/perfctl/trace/symbols.h"
@@ -178,6 +179,35 @@ static bool is_selected(const struct input *in, const struct selection *selectio
 	       selection_wants_when(selection, record->time, record->cpu);
 }
 
+bool input_knows_place(const struct input *in, const struct trace_record *loss)
+{
+	return loss->type == PERF_RECORD_LOST ||
+	       (loss->time && loss->time < trace_info(in->trace)->last_time);
+}
+
+/* Whether a loss may be one of the selection's. One in a buffer may be of any event. */
+static bool may_lack(const struct input *in, const struct selection *selection,
+		     const struct trace_record *loss)
+{
+	struct selection when = { .since = selection->since, .until = selection->until };
+
+	if (loss->type != PERF_RECORD_LOST && loss->event && !in->wanted[loss->event->index])
+		return false;
+	if (!input_knows_place(in, loss))
+		return true;
+	return selection_wants_when(loss->cpu == UINT32_MAX ? &when : selection, loss->time,
+				    loss->cpu);
+}
+
+/* Other records than samples and losses say what runs, and what it is. */
+static bool is_passed_over(const struct input *in, const struct selection *selection,
+			   const struct trace_record *record)
+{
+	return record->kind == TRACE_SAMPLE ? !is_selected(in, selection, record)
+	       : record->kind == TRACE_LOST ? !may_lack(in, selection, record)
+					    : false;
+}
+
 int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
 	       bool *ret_wanted)
 {
@@ -187,7 +217,7 @@ int input_next(struct input *in, const struct selection *selection, struct trace
 		r = trace_next(in->trace, ret);
 		error = r > 0 ? look_who(in, selection, ret, ret_wanted) : 0;
 		r = error < 0 ? error : r;
-	} while (r > 0 && ret->kind == TRACE_SAMPLE && !is_selected(in, selection, ret));
+	} while (r > 0 && is_passed_over(in, selection, ret));
 	if (r > 0 && ret->kind == TRACE_SAMPLE && ret->event) {
 		error = repeats_look(&in->repeats, ret);
 		ret->again = error > 0;

@@ -28,11 +28,14 @@ int input_open(struct call *call, const char *file, struct selection *selection,
 /* The same for a file that is open: it takes fd over. what: for people. */
 int input_open_fd(int fd, const char *what, struct selection *selection, struct input *ret);
 
-/* The next record of the selection's events, times and CPUs (a record that is not a sample comes in any
- * case); *ret_wanted: --pid and --tid select it, too. Returns as trace_next(), but complains of
+/* The next record of the selection's events, times and CPUs (a record that is neither a sample nor a loss comes
+ * in any case); *ret_wanted: --pid and --tid select it, too. Returns as trace_next(), but complains of
  * errors itself; -EBADMSG: the rest is damaged. */
 int input_next(struct input *in, const struct selection *selection, struct trace_record *ret,
 	       bool *ret_wanted);
+/* Whether a loss happened where its record is: in a buffer, or where `perfctl record` saw it. Else the time is not
+ * known, and the record is at the end. */
+bool input_knows_place(const struct input *in, const struct trace_record *loss);
 void input_done(struct input *in);
 
 /* Before the first record: learns the processes of all threads, so that --pid knows them from then on,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/perfctl/events/choose.h"
+#include "client/perfctl/events/take.h"
 #include "client/perfctl/output/dated.h"
 #include "client/perfctl/print/info.h"
 #include "client/perfctl/print/rates.h"
@@ -96,13 +97,14 @@ static uint64_t begin_of(const struct recording *recording)
 
 static int open_file(struct recording *recording)
 {
+	_cleanup_free_ const char **typed = call_typed(recording->call);
 	struct perfpersist_perfdata_options o = {
 		.sz = sizeof(o),
 		.late_sideband = true,
-		.argv = (const char *const *)recording->call->argv,
-		.argc = (size_t)recording->call->argc,
+		.argv = typed,
+		.argc = (size_t)recording->call->argc + 1,
 	};
-	int r = outfile_open(recording->options.output, &recording->out);
+	int r = !typed ? -ENOMEM : outfile_open(recording->options.output, &recording->out);
 
 	if (r < 0)
 		return cannot_write(recording, r);

@@ -47,26 +47,32 @@ static void taking_done(struct taking *t)
 
 /* ── The file's beginning ───────────────────────────────────────────────────────────────── */
 
-/* The file's command line is as typed: the program, then the verb's words. */
+const char **call_typed(const struct call *call)
+{
+	const char **typed = calloc((size_t)call->argc + 1, sizeof(*typed));
+
+	for (int i = 0; typed && i < call->argc; i++)
+		typed[i + 1] = call->argv[i];
+	if (typed)
+		typed[0] = "perfctl";
+	return typed;
+}
+
 static int begin_file(struct taking *t, int fd, bool pipe)
 {
-	size_t argc = (size_t)t->call->argc + 1;
-	_cleanup_free_ const char **argv = calloc(argc, sizeof(*argv));
+	_cleanup_free_ const char **typed = call_typed(t->call);
 	struct perfpersist_perfdata_options options = {
 		.sz = sizeof(options),
 		.pipe = pipe,
-		.argv = argv,
-		.argc = argc,
+		.argv = typed,
+		.argc = (size_t)t->call->argc + 1,
 		.realtime_offset = perfpersist_event_realtime(t->chosen.events[0], 0),
 	};
 	int r;
 
 	t->numbers = calloc(t->chosen.n, sizeof(*t->numbers));
-	if (!argv || !t->numbers)
+	if (!typed || !t->numbers)
 		return -ENOMEM;
-	argv[0] = "perfctl";
-	for (size_t i = 1; i < argc; i++)
-		argv[i] = t->call->argv[i - 1];
 	r = perfpersist_perfdata_new(fd, &options, &t->data);
 	for (size_t i = 0; r >= 0 && i < t->chosen.n; i++) {
 		r = t->numbers[i] = perfpersist_perfdata_event(t->data, t->chosen.events[i]);

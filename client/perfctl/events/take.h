@@ -9,6 +9,10 @@
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
 
+/* The command line as it was typed, for a file: the program, then argc words from the verb on. The caller frees the
+ * array. NULL: out of memory. */
+const char **call_typed(const struct call *call);
+
 struct take_result {
 	/* damaged: rings that could not be read completely */
 	uint64_t events, records, bytes, damaged;

@@ -124,5 +124,5 @@ int compare_latency_begin(struct compare_records *r)
 		options.watcher = &r->findings->watcher;
 		r->pairs.findings = r->findings->of[0];
 	}
-	return latency_records_start(&r->pairs, r->chosen, &options, &r->latency);
+	return latency_records_start(&r->pairs, compare_begin(g), r->chosen, &options, &r->latency);
 }

@@ -382,16 +382,18 @@ static int add_sample(struct latency_records *r, struct latency *l,
 					 : add_finding(r->findings, s, &now);
 }
 
-/* A loss in a buffer has a place, and may be of any event; other losses are only counted. */
-static void add_lost(struct latency *l, const struct trace_record *record)
+/* It may be of any event. */
+static void add_lost(const struct latency_records *r, struct latency *l,
+		     const struct trace_record *record)
 {
-	if (record->type == PERF_RECORD_LOST && record->lost)
+	if (record->lost && input_knows_place(r->in, record))
 		for (unsigned kind = 0; kind < LATENCY_KINDS; kind++)
 			latency_lost(l, kind);
 }
 
 /* begun: there was a sample. Before that, sideband describes what was there already. */
-static int add_other(struct latency *l, const struct trace_record *record, bool begun)
+static int add_other(const struct latency_records *r, struct latency *l,
+		     const struct trace_record *record, bool begun)
 {
 	switch (record->kind) {
 	case TRACE_FORK:
@@ -404,7 +406,7 @@ static int add_other(struct latency *l, const struct trace_record *record, bool 
 		latency_died(l, record->tid);
 		return 0;
 	case TRACE_LOST:
-		add_lost(l, record);
+		add_lost(r, l, record);
 		return 0;
 	default:
 		return 0;
@@ -423,17 +425,17 @@ static uint32_t facts_wanted(uint32_t kinds)
 	return facts;
 }
 
-int latency_records_start(struct latency_records *r, const struct selection *chosen,
+int latency_records_start(struct latency_records *r, uint64_t since, const struct selection *chosen,
 			  struct latency_options *options, struct latency **ret)
 {
 	int failed = input_look_ahead(r->in, chosen);
 
-	/* Both records of a handler are on one CPU. */
-	for (unsigned kind = 0; kind < LATENCY_IRQ; kind++)
-		options->complete[kind] = r->histories[kind].from;
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
 		const struct trace_history *h = &r->histories[kind];
 
+		/* Both records of a handler are on one CPU. */
+		if (kind != LATENCY_IRQ && h->from)
+			options->complete[kind] = MAX(h->from, since);
 		options->until[kind] = h->known && h->to > h->from ? h->to : 0;
 	}
 	options->has_wakeups = r->recorded & BIT(FACT_WAKEUP);
@@ -455,7 +457,7 @@ int latency_records_add(struct latency_records *r, struct latency *l,
 	}
 	if (window->until && record->time > window->until)
 		return 0;
-	return add_other(l, record, r->end);
+	return add_other(r, l, record, r->end);
 }
 
 int latency_records_finish(struct latency_records *r, struct latency *l)
@@ -478,7 +480,7 @@ int latency_records_read(struct latency_records *r, const struct selection *wind
 			 const struct selection *chosen, struct latency_options *options,
 			 struct aggregate *a, struct latency **ret)
 {
-	int more = latency_records_start(r, chosen, options, ret);
+	int more = latency_records_start(r, window->since, chosen, options, ret);
 	struct trace_record record;
 	bool is_chosen;
 

@@ -49,11 +49,11 @@ void latency_records_done(struct latency_records *r);
 
 bool latency_records_have(const struct latency_records *r, enum latency_kind kind);
 
-/* One after the other: begins matching of the kinds in *options, which it completes; chosen (--pid,
- * --tid) learns which process a thread belongs to. Then takes each record of the window (leaf: of its
+/* One after the other: begins matching of the kinds in *options, which it completes, for records from
+ * since on (0: all); chosen (--pid, --tid) learns which process a thread belongs to. Then takes each record of the window (leaf: of its
  * call chain, or NULL). At the end the sums are complete. 0, -ENOMEM; start also what trace_peek()
  * returns. */
-int latency_records_start(struct latency_records *r, const struct selection *chosen,
+int latency_records_start(struct latency_records *r, uint64_t since, const struct selection *chosen,
 			  struct latency_options *options, struct latency **ret);
 int latency_records_add(struct latency_records *r, struct latency *l,
 			const struct selection *window, const struct trace_record *record,

@@ -16,9 +16,10 @@ static uint64_t top_of(const struct report_options *o)
 }
 
 /* The records of one CPU, or of one event, have only halves of many pairs. */
-int latency_page_open(struct input *in, const struct report_options *o, const struct selection *s,
-		      struct latency_page *ret)
+int latency_page_open(struct input *in, const struct report_options *o,
+		      const struct selection *window, struct latency_page *ret)
 {
+	const struct selection *s = &o->selection;
 	struct latency_options options = { .top = top_of(o), .wants = wants, .arg = s };
 	struct latency_page p = {};
 	int r = 0;
@@ -30,7 +31,7 @@ int latency_page_open(struct input *in, const struct report_options *o, const st
 			p.kinds |= UINT32_C(1) << kind;
 	options.kinds = p.kinds;
 	if (r >= 0 && p.kinds)
-		r = latency_records_start(&p.records, s, &options, &p.latency);
+		r = latency_records_start(&p.records, window->since, s, &options, &p.latency);
 	if (r < 0)
 		latency_page_done(&p);
 	else
@@ -38,10 +39,10 @@ int latency_page_open(struct input *in, const struct report_options *o, const st
 	return r;
 }
 
-int latency_page_add(struct latency_page *p, const struct selection *s,
+int latency_page_add(struct latency_page *p, const struct selection *window,
 		     const struct trace_record *record, const struct flame_node *leaf)
 {
-	return p->latency ? latency_records_add(&p->records, p->latency, s, record, leaf) : 0;
+	return p->latency ? latency_records_add(&p->records, p->latency, window, record, leaf) : 0;
 }
 
 static void kind_json(struct json *j, const struct latency_page *p, unsigned kind, uint64_t top)
@@ -58,7 +59,8 @@ static void kind_json(struct json *j, const struct latency_page *p, unsigned kin
 	json_end(j, '}');
 }
 
-int latency_page_text(struct latency_page *p, const struct report_options *o, char **ret)
+int latency_page_text(struct latency_page *p, const struct report_options *o,
+		      const struct selection *window, char **ret)
 {
 	struct json j = {};
 	size_t size;
@@ -66,7 +68,7 @@ int latency_page_text(struct latency_page *p, const struct report_options *o, ch
 	*ret = NULL;
 	if (!p->latency)
 		return 0;
-	latency_records_end(&p->records, &o->selection);
+	latency_records_end(&p->records, window);
 	if (latency_records_finish(&p->records, p->latency) < 0)
 		return -ENOMEM;
 	j.f = open_memstream(ret, &size);

@@ -23,18 +23,19 @@ int report_latency_text(const struct report *report, const struct latency *l, ui
 int report_latency_json(const struct report *report, const struct latency *l, uint32_t kinds,
 			const struct trace_history *histories);
 
-/* The latencies of a page, made while its records are read. */
+/* The latencies of a page, made while its records are read: those of a window, which is settled. */
 struct latency_page {
 	struct latency_records records;
 	struct latency *latency; /* NULL: nothing to match, or a selection that cuts pairs apart */
 	uint32_t kinds;
 };
-int latency_page_open(struct input *in, const struct report_options *o, const struct selection *s,
-		      struct latency_page *ret); /* -ENOMEM */
-int latency_page_add(struct latency_page *p, const struct selection *s,
+int latency_page_open(struct input *in, const struct report_options *o,
+		      const struct selection *window, struct latency_page *ret); /* -ENOMEM */
+int latency_page_add(struct latency_page *p, const struct selection *window,
 		     const struct trace_record *record, const struct flame_node *leaf);
 /* JSON: an array with an object of each kind; NULL: none. The caller frees it. -ENOMEM. */
-int latency_page_text(struct latency_page *p, const struct report_options *o, char **ret);
+int latency_page_text(struct latency_page *p, const struct report_options *o,
+		      const struct selection *window, char **ret);
 void latency_page_done(struct latency_page *p);
 
 /* In the form of `perfctl report --json`. */

@@ -107,18 +107,20 @@ int report_read(struct input *in, const struct selection *selection, struct aggr
 }
 
 static int begin_picture(const struct report_options *o, struct input *in,
-			 const struct aggregate *a, int fd, struct picture *ret)
+			 const struct selection *window, const struct aggregate *a, int fd,
+			 struct picture *ret)
 {
 	int r;
 
 	if (o->perfetto)
 		return perfetto_new(fd, in->trace, a, &ret->perfetto);
 	r = html_new(fd, in->trace, o->selection.about, &ret->html);
-	return r < 0 ? r : latency_page_open(in, o, &o->selection, &ret->latencies);
+	return r < 0 ? r : latency_page_open(in, o, window, &ret->latencies);
 }
 
 static int finish_picture(const struct report_options *o, const struct input *in,
-			  const struct aggregate *a, bool damaged, struct picture *p)
+			  const struct selection *window, const struct aggregate *a, bool damaged,
+			  struct picture *p)
 {
 	struct html_about about = {
 		.what = in->what,
@@ -130,7 +132,7 @@ static int finish_picture(const struct report_options *o, const struct input *in
 
 	if (!p->html)
 		return perfetto_finish(p->perfetto);
-	if (latency_page_text(&p->latencies, o, &latencies) < 0)
+	if (latency_page_text(&p->latencies, o, window, &latencies) < 0)
 		return -ENOMEM;
 	if (p->against.records && against_page_text(&p->against, &against) < 0)
 		return -ENOMEM;
@@ -171,12 +173,12 @@ int report_picture(const struct report_options *o, struct input *in,
 	*against = (struct report_against){};
 	r = outfile_open(path, &out);
 	if (r >= 0)
-		r = begin_picture(o, in, a, out.fd, &picture);
+		r = begin_picture(o, in, selection, a, out.fd, &picture);
 	if (r >= 0) {
 		code = read_picture(o, in, selection, a, &picture, &damaged);
 		if (code)
 			return code;
-		r = finish_picture(o, in, a, damaged, &picture);
+		r = finish_picture(o, in, selection, a, damaged, &picture);
 	}
 	if (r >= 0)
 		r = outfile_commit(&out);

@@ -108,8 +108,8 @@ static const struct verb_option options[] = {
 	  .to = offsetof(struct report_options, percent_limit),
 	  .refusal = "not a number from 0 to 100" },
 	{ 0, "max-stack", "N", "use at most the N innermost functions of a chain",
-	  TAKE_NUMBER(struct report_options, max_stack, "not a number from 1 to 1000000"), .min = 1,
-	  .max = 1000000 },
+	  TAKE_NUMBER(struct report_options, max_stack, "not a number from 1 to 127"), .min = 1,
+	  .max = 127 },
 	{ 0, "top", "N", "print N lines of each table; default: 20",
 	  TAKE_NUMBER(struct report_options, top, "not a number from 1 to 1000000"), .min = 1,
 	  .max = 1000000 },
@@ -369,8 +369,6 @@ int report_functions(struct call *call, uint64_t since)
 	o.live = true;
 	o.selection.since = since;
 	r = report(call, &o);
-	if (!r && call->json)
-		putchar('\n');
 	fflush(stdout);
 	return r;
 }

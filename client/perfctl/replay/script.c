@@ -101,8 +101,8 @@ static int open_all(struct call *call, struct script *s)
 
 static bool is_shown(const struct script *s, const struct trace_record *r)
 {
-	/* input_next() returns other records of all times, because they say who runs now. */
-	if (r->kind != TRACE_SAMPLE &&
+	/* input_next() returns these of all times, because they say who runs now. */
+	if (r->kind != TRACE_SAMPLE && r->kind != TRACE_LOST &&
 	    (!selection_wants_when(&s->selection, r->time, r->cpu) ||
 	     !(selection_wants_whose(&s->selection, r->pid, r->tid) ||
 	       (s->selection.about && r->kind == TRACE_FORK &&

@@ -98,6 +98,9 @@ static void take_lost(const struct trace *t, struct decoded *d, const struct eve
 	struct trace_record *record = &d->record;
 	int64_t i = -1;
 
+	/* A BPF program of `perf record --filter` has dropped them (PERF_RECORD_MISC_LOST_SAMPLES_BPF of perf's). */
+	if (record->type == PERF_RECORD_LOST_SAMPLES && record->misc & 1U << 15)
+		return;
 	record->kind = TRACE_LOST;
 	if (record->type == PERF_RECORD_LOST)
 		i = keytable_get(&t->by_id, d->fields.lost_id);
