@@ -26,6 +26,7 @@ for name in ag-burner ag-crasher ag-forker; do
 	cp "$(command -v bash)" "$name"
 done
 cp /bin/true ag-once
+cp "$(command -v perl)" ag-handler
 mkfifo go
 ulimit -c 0
 spawn ./ag-burner -c 'read -r _ <go; while :; do :; done'
@@ -44,6 +45,8 @@ read -r SINCE MS < <(awk -v from="$CREATED" '{ printf "%s %d\n", $1, ($1 - from)
 end=$((${EPOCHREALTIME/[.,]/} + MS * 1000))
 echo >go
 ./ag-crasher -c 'kill -SEGV $$' 2>/dev/null || true
+# shellcheck disable=SC2016
+./ag-handler -Mthreads -e '$SIG{SEGV} = sub {}; kill SEGV => $$; threads->create(sub {})->join'
 # shellcheck disable=SC2016
 ./ag-forker -c 'i=0; until [ $i -ge 20 ] && [ ${EPOCHREALTIME/[.,]/} -ge $1 ]; do ./ag-once; i=$((i + 1)); done; echo $i' sh $end >once
 UNTIL=$(awk '{ printf "%.2f", $1 + 0.01 }' /proc/uptime)
@@ -79,6 +82,7 @@ expect_ok perfctl report -i data "${MOMENT[@]}" --against 10m --json
 # (Another test's process may die in the same moment, and comes first or second as well.)
 expect_eq "$(jq -c '[.changes[] | [.kind, .comm, .what, .is_new]] | index([["fatal","ag-crasher","SIGSEGV",true]]) as $at |
 	$at != null and (.[:$at] | all(.[0] == "fatal"))' <<<"$OUT")" true "the first of all changes: $(jq -c '.changes[:3]' <<<"$OUT")"
+expect_eq "$(jq -c '[.changes[] | select(.kind == "fatal" and .comm == "ag-handler")]' <<<"$OUT")" '[]' "who handles its fault, and begins a thread"
 DEAD=$(jq '[.changes[] | select(.kind == "fatal")] | length' <<<"$OUT")
 expect_eq "$(jq -c '.events[] | select(.event == "signal:signal_generate") | [.history_known, .slices >= 10]' <<<"$OUT")" \
 	'[true,true]' "the history of a rare event: $OUT"

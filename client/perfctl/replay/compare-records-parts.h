@@ -23,6 +23,12 @@ struct compare_birth {
 	uint64_t time;
 };
 
+/* A signal that ends a process which does not expect it. */
+struct compare_fault {
+	uint32_t pid, name, comm;
+	uint64_t time, complete;
+};
+
 /* Samples of a node of the tree. */
 struct compare_node {
 	struct compare_series series;
@@ -49,6 +55,11 @@ struct compare_records {
 	uint32_t free_birth;	  /* index + 1; 0: none */
 	struct keytable birth_of; /* by pid */
 	struct keytable parents;  /* by command: the parent of the newest */
+
+	/* compare-fatal.c */
+	struct compare_fault *faults;
+	size_t n_faults;
+	struct keytable faulty; /* processes that have any, or had */
 
 	/* compare-functions.c */
 	struct aggregate *tree;
@@ -77,6 +88,20 @@ static inline uint64_t compare_time(const struct compare_source *s,
 int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const char *fallback,
 		    uint32_t *ret);
 #define COMPARE_NOBODY 1 /* the idle task, or perfpersist itself */
+
+/* The fields of the present record, in the order of its source's. */
+uint32_t compare_field_number(const struct compare_source *s, size_t i);
+void compare_field_text(const struct compare_source *s, size_t i, char ret[LATENCY_COMM_SIZE]);
+
+/* The process of a thread; its own number if that is not known. */
+uint32_t compare_process_of(const struct compare_records *r, uint32_t pid, uint32_t tid);
+
+/* ── compare-fatal.c: signals of faults, and what the OOM killer ends ── */
+
+int compare_fatal_add(struct compare_records *r, const struct compare_source *s, uint64_t time);
+/* Of any record that is no sample. */
+void compare_fatal_forked(struct compare_records *r, const struct trace_record *record);
+int compare_fatal_finish(struct compare_records *r);
 
 /* ── compare-processes.c: what sideband says of beginnings and ends ── */
 

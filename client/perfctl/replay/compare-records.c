@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <string.h>
 
 #include "client/perfctl/replay/compare-records-parts.h"
@@ -20,7 +19,7 @@ static const struct {
 	{ "sched:sched_switch",
 	  SOURCE_SWITCH,
 	  { "prev_pid", "next_pid", "prev_comm", "next_comm" } },
-	{ "signal:signal_generate", SOURCE_SIGNAL, { "sig", "pid", "comm" } },
+	{ "signal:signal_generate", SOURCE_SIGNAL, { "sig", "pid", "comm", "result" } },
 	{ "oom:mark_victim", SOURCE_VICTIM, { "pid" } },
 };
 
@@ -121,6 +120,8 @@ void compare_records_free(struct compare_records *r)
 	free(r->nodes);
 	free(r->running);
 	free(r->births);
+	free(r->faults);
+	keytable_done(&r->faulty);
 	keytable_done(&r->pids);
 	keytable_done(&r->birth_of);
 	keytable_done(&r->parents);
@@ -158,7 +159,7 @@ static bool is_own(const char *comm)
 	return !strcmp(comm, "perfctl") || !strncmp(comm, "perfpersist", 11);
 }
 
-static uint32_t process_of(const struct compare_records *r, uint32_t pid, uint32_t tid)
+uint32_t compare_process_of(const struct compare_records *r, uint32_t pid, uint32_t tid)
 {
 	int64_t known = pid == UINT32_MAX ? keytable_get(&r->pids, tid) : -1;
 
@@ -168,7 +169,7 @@ static uint32_t process_of(const struct compare_records *r, uint32_t pid, uint32
 int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const char *fallback,
 		    uint32_t *ret)
 {
-	uint32_t process = process_of(r, pid, tid);
+	uint32_t process = compare_process_of(r, pid, tid);
 	const struct processes *all = trace_processes(r->in->trace);
 	const char *name = processes_name(all, process, process);
 	const char *thread = tid == process ? NULL : processes_name(all, process, tid);
@@ -189,7 +190,7 @@ int compare_command(struct compare_records *r, uint32_t pid, uint32_t tid, const
 
 /* ── Fields ── */
 
-static uint32_t number(const struct compare_source *s, size_t i)
+uint32_t compare_field_number(const struct compare_source *s, size_t i)
 {
 	struct field_value v;
 
@@ -197,7 +198,7 @@ static uint32_t number(const struct compare_source *s, size_t i)
 	return (uint32_t)v.number;
 }
 
-static void text(const struct compare_source *s, size_t i, char ret[LATENCY_COMM_SIZE])
+void compare_field_text(const struct compare_source *s, size_t i, char ret[LATENCY_COMM_SIZE])
 {
 	field_text(s->fields[i], s->decoder->raw, ret, LATENCY_COMM_SIZE);
 }
@@ -250,7 +251,7 @@ static int add_run(struct compare_records *r, uint64_t complete, uint32_t cpu, u
 static int add_switch(struct compare_records *r, const struct compare_source *s,
 		      const struct trace_record *record)
 {
-	uint32_t prev = number(s, 0);
+	uint32_t prev = compare_field_number(s, 0);
 	struct compare_running *on;
 	int failed = 0;
 
@@ -259,11 +260,13 @@ static int add_switch(struct compare_records *r, const struct compare_source *s,
 	if (running_on(r, record->cpu, &on) < 0)
 		return -ENOMEM;
 	if (on->known && on->tid == prev && record->time >= on->since) {
-		text(s, 2, on->comm);
+		compare_field_text(s, 2, on->comm);
 		failed = add_run(r, s->complete, record->cpu, record->pid, on, record->time);
 	}
-	*on = (struct compare_running){ .known = true, .tid = number(s, 1), .since = record->time };
-	text(s, 3, on->comm);
+	*on = (struct compare_running){ .known = true,
+					.tid = compare_field_number(s, 1),
+					.since = record->time };
+	compare_field_text(s, 3, on->comm);
 	return failed;
 }
 
@@ -280,50 +283,6 @@ static int finish_runs(struct compare_records *r)
 		if (r->running[cpu].known)
 			failed = add_run(r, complete, cpu, UINT32_MAX, &r->running[cpu], r->end);
 	return failed;
-}
-
-/* ── Fatal events ── */
-
-/* Signals of faults, which end a process that does not expect them; NULL: another one. */
-static const char *fault_name(uint32_t sig)
-{
-	switch (sig) {
-	case SIGILL:
-		return "SIGILL";
-	case SIGABRT:
-		return "SIGABRT";
-	case SIGBUS:
-		return "SIGBUS";
-	case SIGFPE:
-		return "SIGFPE";
-	case SIGSEGV:
-		return "SIGSEGV";
-	case SIGSYS:
-		return "SIGSYS";
-	default:
-		return NULL;
-	}
-}
-
-static int add_fatal(struct compare_records *r, const struct compare_source *s, uint64_t time)
-{
-	const char *what =
-		s->meaning == SOURCE_VICTIM ? "SIGKILL: out of memory" : fault_name(number(s, 0));
-	uint32_t tid = number(s, s->meaning == SOURCE_SIGNAL), name, comm;
-	char fallback[LATENCY_COMM_SIZE] = "?";
-	struct compare_item *item;
-	int failed;
-
-	if (!what || !compare_records_want(r, UINT32_MAX, tid, UINT32_MAX))
-		return 0;
-	if (s->meaning == SOURCE_SIGNAL)
-		text(s, 2, fallback);
-	failed = compare_command(r, UINT32_MAX, tid, fallback, &comm)
-			 ?: compare_name(r->c, what, &name);
-	if (failed)
-		return MIN(failed, 0);
-	failed = compare_find(r->c, COMPARE_FATAL, name, comm, s->complete, &item);
-	return failed ?: compare_count(r->c, item, time, 1, 0);
 }
 
 /* ── Records ── */
@@ -379,7 +338,7 @@ static int read_fields(struct compare_records *r, const struct compare_source *s
 	if (failed < 0)
 		return failed == -ENOMEM ? failed : 0;
 	return s->meaning == SOURCE_SWITCH ? add_switch(r, s, record)
-					   : add_fatal(r, s, record->time);
+					   : compare_fatal_add(r, s, record->time);
 }
 
 static int add_sample(struct compare_records *r, const struct trace_record *record)
@@ -400,6 +359,12 @@ static int add_sample(struct compare_records *r, const struct trace_record *reco
 	return failed;
 }
 
+static int add_other(struct compare_records *r, const struct trace_record *record)
+{
+	compare_fatal_forked(r, record);
+	return compare_processes_add(r, record);
+}
+
 int compare_records_add(struct compare_records *r, const struct selection *window,
 			const struct trace_record *record)
 {
@@ -409,7 +374,7 @@ int compare_records_add(struct compare_records *r, const struct selection *windo
 		return 0;
 	r->leaf = NULL;
 	failed = record->kind == TRACE_SAMPLE && record->event ? add_sample(r, record)
-							       : compare_processes_add(r, record);
+							       : add_other(r, record);
 	if (r->findings)
 		r->pairs.findings = compare_findings_at(r->findings, record->time);
 	return failed ?: latency_records_add(&r->pairs, r->latency, window, record, r->leaf);
@@ -431,6 +396,7 @@ int compare_records_finish(struct compare_records *r)
 	int failed = finish_runs(r);
 
 	failed = failed ?: compare_processes_finish(r);
+	failed = failed ?: compare_fatal_finish(r);
 	failed = failed ?: latency_finish(r->latency, end_of_all(r));
 	failed = failed ?: r->findings ? compare_findings_finish(r->findings) : 0;
 	failed = failed ?: compare_functions_finish(r);
