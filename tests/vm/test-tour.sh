@@ -153,6 +153,16 @@ wait_until 120 is_written
 expect_match "$(as member perfctl snapshots list)" "tour/exec +1 +true" "what a member sees"
 refused 4 "its group may" stranger perfctl snapshots list
 expect_match "$(perfctl script -i "$(perfctl snapshots show)" | newest_where_it_fired)" "sched_process_exec.*/true" "the newest record"
+# Since Linux 6.4 /proc/modules has the size of all parts of a module, which are not side by side.
+perfctl script -i "$(perfctl snapshots show)" --show-mmap-events |
+	sed -nE 's/.*MMAP -1\/[-0-9]+: \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\).*: x (\[.*)$/\1 \2 \3/p' | sort -u >/tmp/maps
+end=0x8000000000000000
+while read -r start size name; do
+	[ $((start)) -ge $((end)) ] || fail "the mapping of $name begins within another one: $(</tmp/maps)"
+	end=$((start + size))
+done </tmp/maps
+[ "$(wc -l </tmp/maps)" -gt 5 ] || fail "there are no mappings of modules: $(</tmp/maps)"
+echo "$(wc -l </tmp/maps) mappings of the kernel are side by side"
 nothing_frozen() { [ -z "$(find "$registry" -name '+tape-*')" ]; }
 wait_until 60 nothing_frozen || fail "what was written is frozen still"
 # Where an order is under way at the end, systemd would wait for it, and no longer than TimeoutStopSec=.

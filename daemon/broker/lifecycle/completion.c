@@ -490,6 +490,8 @@ void job_failed_partly(struct lifecycle *l, struct job *job, const struct pp_ans
 		       memcmp(&e->truth.rings, &answer->event.rings, sizeof(e->truth.rings)) != 0;
 		take(l, job, answer);
 		hold(l, &answer->orphans);
+		if (!order_is_aside(&job->order)) /* it is told as it will be */
+			event_rest(e);
 		if (news)
 			lifecycle_notify(l, PP_NOTICE_CHANGED, e);
 		tell_names(l, e, news ? PP_NOTICE_CHANGED : 0);
