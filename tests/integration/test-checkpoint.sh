@@ -20,12 +20,14 @@ cp "$BIN/numbered" "$NUMBERED"
 
 # ── a machine ────────────────────────────────────────────────────────────────────────────
 
+# Runs a command in the present boot.
+# shellcheck disable=SC2016
+IN_BOOT=(unshare --mount sh -c 'mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh "$BOOT_ID")
+
 # service OPTION…: as the daemon's user, in the present boot, with the limits SOFT:HARD of descriptors in
 # FILES. SERVICE is its pid.
 service() {
-	spawn unshare --mount sh -c '
-		mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' sh \
-		"$BOOT_ID" prlimit --nofile="${FILES:-1024:4096}" \
+	spawn "${IN_BOOT[@]}" prlimit --nofile="${FILES:-1024:4096}" \
 		setpriv --reuid="$DAEMON_UID" --regid="$DAEMON_GID" --clear-groups -- \
 		"${PERFCTL[@]}" checkpoint "$@" >>"$SCRATCH/service.log" 2>&1
 	SERVICE=$SPAWNED
@@ -181,7 +183,7 @@ expect_eq "$(perfctl --saved=previous-boot list --json | jq -c 'map([.name, .ski
 expect_match "$(perfctl --saved=previous-boot reopen t/several -n all 2>/dev/null)" 'sched_process_exec'
 expect_match "$(perfctl --saved=previous-boot script t/several 2>/dev/null)" 'sched_process_exec'
 expect_ok perfctl --saved=previous-boot stat
-expect_ok perfctl --saved=previous-boot snapshot -o "$SCRATCH/crash.data" t/calls
+expect_ok "${IN_BOOT[@]}" "${PERFCTL[@]}" --saved=previous-boot snapshot -o "$SCRATCH/crash.data" t/calls
 # This boot's kernel was not there.
 expect_eq "$(perfctl script -i "$SCRATCH/crash.data" --show-mmap-events | grep -c 'kernel.kallsyms')" 0 "maps of the kernel"
 expect_eq "$(perf report --header-only -i "$SCRATCH/crash.data" | grep -c 'os release')" 0 "releases of the kernel"
