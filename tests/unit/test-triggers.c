@@ -218,7 +218,7 @@ START_TEST(second_names_are_not_turned)
 }
 END_TEST
 
-/* A trigger fires before it is told that a target's oldest name has gone: the next one has the rings. */
+/* The oldest name of a target goes, and the next one: the rings, and their tape, are the same. */
 START_TEST(another_name_has_the_rings)
 {
 	struct pp_msg_create_request request = {
@@ -231,13 +231,25 @@ START_TEST(another_name_has_the_rings)
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	snprintf(request.name, sizeof(request.name), "x3");
+	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
-	expect("arm1 aim3:1");
+	expect("arm1 aim4:1");
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
 	expect("");
-	fire(3);
-	expect("turn2 aim3:2");
+	fire(4);
+	expect("turn2");
 	ck_assert_uint_eq(b.ready, 1);
+	release();
+	expect("give5");
+	/* Aimed anew between the two. */
+	ck_assert_int_eq(client_create(&root, "a", "y"), 0);
+	expect("arm6 aim4:2,6");
+	ck_assert_int_eq(client_delete(&root, "a", "x2"), 0);
+	expect("");
+	fire(4);
+	expect("turn6 turn3");
+	ck_assert_uint_eq(b.ready, 3);
 	check_memory();
 }
 END_TEST

@@ -60,9 +60,8 @@ struct event {
 		 * a lower id than `searched` has, but that one. */
 		uint64_t found, searched;
 	} aimed_by[AIMED_BY_KINDS];
-	/* A target that was another name's when it was armed: the id of that one, which its tape has in the kernel; or
-	 * 0. */
-	uint64_t armed_as;
+	uint64_t
+		armed_as; /* a target that was another name's when it was armed: that one's id; else 0 */
 	/* A target: when its window is over, CLOCK_MONOTONIC, ns; 0: none was opened, or unknown. */
 	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */

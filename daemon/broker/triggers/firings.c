@@ -14,7 +14,8 @@
 /* Triggers may fire all the time, each as often as its hold-off allows. Of the broker's time they take so large a part
  * for long, and so much at once; then what fires waits. What finds no room meanwhile is counted by the kernel. */
 #define SHARE 8
-#define AT_ONCE 50000000ULL /* ns */
+#define AT_ONCE 50000000ULL /* ns of CPU time */
+#define RETRY_USEC 1000000ULL
 
 static void on_record(void *userdata, const void *record, size_t size)
 {
@@ -40,19 +41,21 @@ static int on_timer(sd_event_source *s _unused_, uint64_t usec _unused_, void *u
 {
 	struct firings *f = userdata;
 
-	return sd_event_source_set_enabled(f->io, SD_EVENT_ON);
+	if (sd_event_source_set_enabled(f->io, SD_EVENT_ON) < 0)
+		timer_start(f->timer, RETRY_USEC);
+	return 0;
 }
 
 static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents _unused_,
 		 void *userdata)
 {
 	struct firings *f = userdata;
-	uint64_t began = pp_clock_ns(CLOCK_MONOTONIC), now, paid = (began - f->paid) / SHARE;
+	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), began = pp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
+	f->debt -= MIN(f->debt, (now - f->paid) / SHARE);
+	f->paid = now;
 	consume(f);
-	now = pp_clock_ns(CLOCK_MONOTONIC);
-	f->debt = f->debt - MIN(f->debt, paid) + (now - began);
-	f->paid = began;
+	f->debt += pp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	if (f->debt <= AT_ONCE || timer_start(f->timer, (f->debt - AT_ONCE) * SHARE / 1000 + 1) < 0)
 		return 0;
 	return sd_event_source_set_enabled(f->io, SD_EVENT_OFF);

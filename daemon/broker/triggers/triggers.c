@@ -18,11 +18,11 @@
 /* For a window whose end is unknown, or later than thought. */
 #define LOOK_AGAIN 1000000000ULL
 
-/* Whom the slots of a trigger name. While an order is under way: before or after it. */
+/* Whose tapes the slots of a trigger have. While an order is under way: before or after it. */
 struct aim {
 	bool known; /* the last order was carried out */
 	struct {
-		uint64_t ids[PP_TARGETS_MAX];
+		uint64_t ids[PP_TARGETS_MAX]; /* tape_id() */
 		size_t n;
 	} is, will_be;
 };
@@ -209,11 +209,17 @@ static void on_done(struct waiter *waiter, const struct outcome *outcome)
 		targets_aim_anew(t, e);
 }
 
+/* The id that an event's tape has in the kernel: of the name that it had first when it was armed. */
+static uint64_t tape_id(const struct event *e)
+{
+	return e->armed_as ?: e->truth.id;
+}
+
 static int give_aim(struct triggers *t, struct event *trigger)
 {
 	const struct registry *r = &t->lifecycle->registry;
 	const struct pp_spec *spec = &trigger->truth.spec;
-	uint64_t targets[PP_TARGETS_MAX];
+	uint64_t targets[PP_TARGETS_MAX], tapes[PP_TARGETS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_settled; i++) {
@@ -222,8 +228,10 @@ static int give_aim(struct triggers *t, struct event *trigger)
 		if (!(e->truth.now & (PP_NOW_ARMED | PP_NOW_TURNED | PP_NOW_CLOSING)) ||
 		    !triggers_match(trigger, e))
 			continue;
-		if (n < PP_TARGETS_MAX)
+		if (n < PP_TARGETS_MAX) {
 			targets[n] = e->truth.id;
+			tapes[n] = tape_id(e);
+		}
 		n++;
 	}
 	if (n > PP_TARGETS_MAX)
@@ -235,7 +243,7 @@ static int give_aim(struct triggers *t, struct event *trigger)
 	if (!trigger->aim)
 		trigger->aim = calloc(1, sizeof(*trigger->aim));
 	if (trigger->aim) {
-		memcpy(trigger->aim->will_be.ids, targets, n * sizeof(*targets));
+		memcpy(trigger->aim->will_be.ids, tapes, n * sizeof(*tapes));
 		trigger->aim->will_be.n = n;
 	}
 	return lifecycle_aim(t->lifecycle, trigger, targets, n, &t->waiter);
@@ -265,6 +273,8 @@ static void order(struct triggers *t, struct event *e, enum pp_order_type type)
 	t->after = e->truth.id;
 	e->was_fired = e->was_stopped = false;
 	e->closes = 0;
+	if (type == PP_ORDER_ARM && !(e->truth.now & PP_NOW_ARMED))
+		e->armed_as = 0; /* its tape will be a new one */
 	t->waiter = (struct waiter){ .done = on_done, .uid = e->truth.spec.creator };
 	r = give_order(t, e);
 	if (r >= 0)
@@ -438,7 +448,7 @@ static void note_target(struct event *e, const struct noted *n)
 	expect_turn(e);
 }
 
-/* By the id that its tape has. NULL: it has gone. */
+/* By tape_id(). NULL: it has gone. */
 static struct event *find_armed(const struct registry *r, uint64_t id)
 {
 	struct event *e = registry_by_id(r, id);
@@ -458,7 +468,7 @@ static void note_targets(const struct registry *r, struct event *trigger, const 
 
 		if (e)
 			note_target(e, noted);
-		if (!e || e->truth.id != ids[i])
+		else
 			trigger->aim_due = true;
 	}
 }
