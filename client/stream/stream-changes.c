@@ -225,6 +225,10 @@ static int follow_notice(struct perfpersist_stream *s, size_t i, uint64_t now)
 	if (!one->has_notice || !s->is_told || now - one->asked < COPY_INTERVAL)
 		return 0;
 	r = perfpersist_event_refresh(one->event, s->p);
+	if (r >= 0)
+		one->unmarked = false;
+	if (r == -ENOENT && one->unmarked) /* the mark will not come */
+		end_rings(one, PERFPERSIST_RINGS_DELETED);
 	one->has_notice = r < 0 && r != -ENOENT && r != -ESTALE;
 	if (one->has_notice || r == -ESTALE)
 		one->asked = now;

@@ -248,9 +248,12 @@ static int go_round(struct perfpersist_stream *s, size_t i, uint64_t now, uint64
 	if (r >= 0)
 		r = read_one(s, i, now);
 	if (r == 0 && one->becomes && !one->is_deserted) {
-		r = stream_go_over(s, i, now);
+		r = stream_tell_overwritten(s, i, before);
+		if (r >= 0)
+			r = stream_go_over(s, i, now);
 		if (r < 0 || one->ended)
 			return r;
+		before = end_of_read(s, one) ?: pp_clock_ns(CLOCK_MONOTONIC); /* the new rings' */
 		r = read_one(s, i, now);
 	}
 	if (r < 0)
@@ -293,9 +296,10 @@ static int hear(struct perfpersist_stream *s, uint64_t now)
 
 		if (one->wakeup < 0)
 			continue;
-		if (read(one->wakeup, &count, sizeof(count)) > 0)
-			one->asked = 0;
-		else if (errno != EAGAIN)
+		if (read(one->wakeup, &count, sizeof(count)) > 0) {
+			if (perfpersist_event_is_copy(one->event)) /* there is more to copy */
+				one->asked = 0;
+		} else if (errno != EAGAIN)
 			stop_wakeup(s, one);
 	}
 	if (s->is_told && perfpersist_dispatch(s->p) < 0)
@@ -443,6 +447,8 @@ _public_ uint64_t perfpersist_stream_delay(struct perfpersist_stream *s)
 			delay = MIN(delay, next - MIN(next, now));
 		else if (one->wakeup < 0)
 			delay = MIN(delay, perfpersist_follow_delay(one->follow));
+		else if (one->unmarked)
+			delay = MIN(delay, next - MIN(next, now));
 	}
 	return delay;
 }
