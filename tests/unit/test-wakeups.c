@@ -305,6 +305,12 @@ START_TEST(woken)
 	send_wakeup(2);
 	wait_for(y);
 	ck_assert_uint_eq(count(x), 0);
+	/* What finds no room, because of others' messages, is told all the same. */
+	let_pass(y);
+	for (unsigned i = 0; i < 500; i++)
+		send_wakeup(77);
+	send_wakeup(2);
+	wait_for(y);
 	close(x);
 	close(y);
 	end();

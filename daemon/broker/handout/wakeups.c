@@ -3,6 +3,7 @@
 #include "daemon/broker/handout/wakeups.h"
 
 #include <assert.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -226,8 +227,13 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 		 void *userdata)
 {
 	struct wakeups *w = userdata;
+	int n = ringbuf_consume(&w->ring, on_record, w);
 
-	if (ringbuf_consume(&w->ring, on_record, w) < 0)
+	/* Where it was full, or nearly so, other messages found no room. */
+	if (n >= (int)(w->ring.size / (BPF_RINGBUF_HDR_SZ + sizeof(struct pp_wakeup))) - 1)
+		for (size_t i = 0; i < w->n; i++)
+			wake(w, w->targets[i]->id);
+	if (n < 0)
 		log_error("The ring buffer of wakeups is malformed; its content was skipped, and "
 			  "some readers may see records late.");
 	flush(w);

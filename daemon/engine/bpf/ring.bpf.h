@@ -318,7 +318,7 @@ static __always_inline __u64 ring_time(const struct ring_place *place)
 }
 
 /* Tells the broker that there is something to read, at most once an interval. What comes while this CPU sends is told
- * with the next record; where there is no room nobody reads, and an interval is soon enough. */
+ * with the next record; where there is no room nobody reads, or all are told (wakeups.c). */
 static __always_inline void ring_wake(struct pp_ring_header *ring, __u64 time)
 {
 	struct pp_wakeup wakeup = { .event_id = RING_CONSTANT(event_id), .cpu = ring->cpu };
