@@ -32,13 +32,16 @@ ZSHDIR ?= $(PREFIX)/share/zsh/vendor-completions
 # ── flags ────────────────────────────────────────────────────────────────────────────────
 
 WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
-HARDEN := -fstack-protector-strong -fPIC
+HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIC
 CPPFLAGS += -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"' -DPP_LIBEXECDIR='"$(LIBEXECDIR)"' \
 	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -DPP_VENDORDIR='"$(PREFIX)/lib"' -I. -I$(BUILD)/gen
 ALL_CFLAGS = -std=gnu17 $(OPTIMIZE) -g -ffile-prefix-map=$(CURDIR)=. $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(LDFLAGS)
 ifeq ($(MULTIARCH),x86_64-linux-gnu)
 HARDEN += -fcf-protection
+endif
+ifneq ($(filter aarch64-%,$(MULTIARCH)),)
+HARDEN += -mbranch-protection=standard
 endif
 # With sanitizers -O1 takes the compiler 1.8 times as long as -O0, which is longer than the tests run faster, and
 # removes accesses before the sanitizers see them. Warnings depend on it: those of the ordinary build count.

@@ -42,6 +42,9 @@ if compgen -G "$into/*_${VERSION}_*.changes" >/dev/null &&
 	ls "$into"/*.deb
 	exit
 fi
+# What fails in between leaves no packages that look new.
+mkdir -p "$into"
+rm -f "$into"/*.deb "$into"/*.buildinfo "$into"/*.changes
 touch "$began"
 
 # With the times of the files, by which make goes.
@@ -64,8 +67,6 @@ if [ "$newest" != "$VERSION" ]; then
 	mv debian/changelog.new debian/changelog
 fi
 
-mkdir -p "$into"
-rm -f "$into"/*.deb "$into"/*.buildinfo "$into"/*.changes
 # Nothing of how the outer make was called.
 unset MAKEFLAGS MAKELEVEL MFLAGS BUILD SANITIZE
 export DEB_BUILD_OPTIONS="parallel=2 ${DEB_BUILD_OPTIONS-}"
