@@ -106,6 +106,10 @@ mkdir "$SCRATCH/files"
 touch "$SCRATCH/files/"{'zq;id;','zq$(id)','zq id',"zq';id;'",'zq`id`',zq-1}
 offers "perfctl create x -e uprobe:$SCRATCH/files/z" "$SCRATCH/files/zq-1:"
 offers "perfctl create x -e 'uprobe:$SCRATCH/files/z" "uprobe:$SCRATCH/files/zq-1:"
+# Or a program, or its folder.
+chmod +x "$SCRATCH/files/"*
+mkdir "$SCRATCH/files/"{'zr;id;',zr-1}
+offers "perfctl record x -- $SCRATCH/files/z" "$SCRATCH/files/zq-1 $SCRATCH/files/zr-1"
 offers "perfctl script --time re" "real relative"
 offers "perfctl script -F comm,ti" "comm,tid comm,time"
 # A user's own COMP_WORDBREAKS, without ":" and "=".

@@ -72,7 +72,9 @@ _perfctl() {
 		if ((${#words[@]} - 1 > begin)) && declare -F _command_offset >/dev/null; then
 			_command_offset "$begin"
 		else
-			mapfile -t COMPREPLY < <(compgen -c -- "$current" | sort -u)
+			# No stranger's file name becomes code on the line: nothing quotes these.
+			mapfile -t COMPREPLY < <(compgen -c -- "$current" |
+				LC_ALL=C grep -xE '[a-zA-Z0-9_.,:+/@%=^~[-]+' | sort -u)
 		fi
 		return
 		;;
