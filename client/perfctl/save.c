@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/perfctl/events/choose.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/print/info.h"
 
@@ -183,6 +184,7 @@ static int save_named(struct call *call, struct perfpersist_save_options *option
 	}
 	options->names = names;
 	options->n_names = n;
+	allow_descriptors();
 	r = call_connect(call, &p);
 	return r ? r : save(call, p, options);
 }

@@ -22,21 +22,28 @@ void taken_traces_done(struct taken_traces *t)
 	free(t->of_events);
 }
 
+/* Takes copy over. */
+static int copy_into(int copy, int fd)
+{
+	_cleanup_close_ int to = copy;
+	struct stat st;
+	ssize_t n = 1;
+
+	if (to < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	for (off_t at = 0; n > 0 && at < st.st_size;)
+		n = sendfile(to, fd, &at, (size_t)(st.st_size - at));
+	return n < 0 ? -errno : TAKE_FD(to);
+}
+
 /* The daemon's copy is charged until it is closed, and those of all CPUs can be more than a user may have. */
 static int copy_of(int fd)
 {
 	const char *folder = getenv("TMPDIR") ?: "/tmp";
-	_cleanup_close_ int copy = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	struct stat st;
-	ssize_t n = 1;
+	int copy = copy_into(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), fd);
 
-	if (copy < 0)
-		copy = memfd_create("perfctl-trace", MFD_CLOEXEC);
-	if (copy < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	for (off_t at = 0; n > 0 && at < st.st_size;)
-		n = sendfile(copy, fd, &at, (size_t)(st.st_size - at));
-	return n < 0 ? -errno : TAKE_FD(copy);
+	/* It is not there, or full. */
+	return copy < 0 ? copy_into(memfd_create("perfctl-trace", MFD_CLOEXEC), fd) : copy;
 }
 
 /* Closes fd. */
@@ -60,26 +67,32 @@ static bool is_selected(const struct selection *s, unsigned cpu)
 
 /* An area can be missing on any CPU of the event: offline, refused, being made. Of others none is taken: each stops
  * its PMU. */
-static int take_event(struct perfpersist *p, struct perfpersist_event *event, uint64_t id,
-		      const struct selection *s, struct event_traces *e, uint32_t *untraced)
+static void take_event(struct perfpersist *p, struct perfpersist_event *event, uint64_t id,
+		       const struct selection *s, struct event_traces *e, uint32_t *untraced)
 {
 	size_t n = perfpersist_event_rings(event);
-	int r = 0;
 
-	for (uint32_t k = 0; r >= 0 && k < n; k++) {
+	for (uint32_t k = 0; k < n; k++) {
 		struct perfpersist_auxtrace_info aux = { .sz = sizeof(aux) };
-		int fd;
+		int fd, r;
 
-		if (!is_selected(s, (unsigned)perfpersist_ring_cpu(event, k)))
+		if (k < perfpersist_event_rings(event) &&
+		    !is_selected(s, (unsigned)perfpersist_ring_cpu(event, k)))
 			continue;
 		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0) {
 			complain("%s", perfpersist_error(p));
 			continue;
 		}
 		*untraced = MAX(*untraced, aux.untraced);
+		n = MAX(n, (size_t)aux.cpus); /* another CPU has come */
+		if (!is_selected(s, aux.cpu)) {
+			close_fd(fd);
+			continue;
+		}
 		r = keep(e, fd);
+		if (r < 0)
+			complain("the trace of CPU %u is left out: %s", aux.cpu, strerror(-r));
 	}
-	return r;
 }
 
 static uint32_t pmu_of(struct perfpersist_event *e)
@@ -111,7 +124,7 @@ int take_traces(struct perfpersist *p, const struct chosen *events, const struct
 		first = first ?: e;
 		ret->has_samples |= !!(info.flags & PERFPERSIST_AUX_GROUP);
 		if (pmu_of(e) == pmu_of(first))
-			r = take_event(p, e, info.id, s, &ret->of_events[i], &ret->untraced);
+			take_event(p, e, info.id, s, &ret->of_events[i], &ret->untraced);
 		else
 			complain(
 				"The traces of %s/%s are left out, since perf decodes those of one "
