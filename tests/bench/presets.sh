@@ -126,7 +126,9 @@ for preset in ${PRESET:-flight latency network syscalls coredump}; do
 	[ "$preset" != syscalls ] || name+=("$UNIT")
 	[ -n "${name[-1]}" ] || { echo "not measured: $preset, because no cgroup can be made here"; continue; }
 	enable "${name[@]}"
-	events "$preset" | awk -v name="$preset" '{ n += $2 } END { printf "\n%s: %.1f MiB on each CPU\n", name, n / 1048576 }'
+	# With the second sets of what its triggers freeze.
+	perfctl list "$preset" --json |
+		jq -r --arg name "$preset" --argjson cpus "$CPUS" '"\n\($name): \(map(.memory) | add / $cpus / 1048576 * 10 | round / 10) MiB on each CPU"'
 	disable "${name[@]}"
 	for kind in ${LOADS[$preset]}; do
 		measure "$kind" "${name[@]}"
