@@ -127,7 +127,7 @@ static int drain(struct keep *k)
 	uint64_t begun = pp_clock_ns(CLOCK_MONOTONIC);
 
 	do
-		merge(k, begun + RINGS_CLOCK_SLACK);
+		merge(k, begun);
 	while (k->behind && pp_clock_ns(CLOCK_MONOTONIC) - begun < DRAIN_MAX);
 	if (!k->behind)
 		return 0;
