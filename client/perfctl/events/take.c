@@ -47,17 +47,6 @@ static void taking_done(struct taking *t)
 
 /* ── The file's beginning ───────────────────────────────────────────────────────────────── */
 
-const char **call_typed(const struct call *call)
-{
-	const char **typed = calloc((size_t)call->argc + 1, sizeof(*typed));
-
-	for (int i = 0; typed && i < call->argc; i++)
-		typed[i + 1] = call->argv[i];
-	if (typed)
-		typed[0] = "perfctl";
-	return typed;
-}
-
 static int begin_file(struct taking *t, int fd, bool pipe)
 {
 	_cleanup_free_ const char **typed = call_typed(t->call);

@@ -5,13 +5,24 @@
  */
 #pragma once
 
+#include <stdlib.h>
+
 #include "client/perfctl/events/choose.h"
 #include "client/perfctl/events/selection.h"
 #include "client/perfctl/perfctl.h"
 
 /* The command line as it was typed, for a file: the program, then argc words from the verb on. The caller frees the
  * array. NULL: out of memory. */
-const char **call_typed(const struct call *call);
+static inline const char **call_typed(const struct call *call)
+{
+	const char **typed = calloc((size_t)call->argc + 1, sizeof(*typed));
+
+	for (int i = 0; typed && i < call->argc; i++)
+		typed[i + 1] = call->argv[i];
+	if (typed)
+		typed[0] = "perfctl";
+	return typed;
+}
 
 struct take_result {
 	/* damaged: rings that could not be read completely */
