@@ -154,7 +154,8 @@ expect_match "$(as member perfctl snapshots list)" "tour/exec +1 +true" "what a 
 refused 4 "its group may" stranger perfctl snapshots list
 expect_match "$(perfctl script -i "$(perfctl snapshots show)" | newest_where_it_fired)" "sched_process_exec.*/true" "the newest record"
 # Since Linux 6.4 /proc/modules has the size of all parts of a module, which are not side by side.
-perfctl script -i "$(perfctl snapshots show)" --show-mmap-events |
+expect_ok perfctl snapshot tour/target -o /tmp/target.data # as root, who is told where modules are
+perfctl script -i /tmp/target.data --show-mmap-events |
 	sed -nE 's/.*MMAP -1\/[-0-9]+: \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\).*: x (\[.*)$/\1 \2 \3/p' | sort -u >/tmp/maps
 end=0x8000000000000000
 while read -r start size name; do

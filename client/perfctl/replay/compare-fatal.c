@@ -48,7 +48,8 @@ static int count(struct compare_records *r, const struct compare_fault *fault)
 int compare_fatal_add(struct compare_records *r, const struct compare_source *s, uint64_t time)
 {
 	bool is_signal = s->meaning == SOURCE_SIGNAL;
-	const char *what = is_signal ? fault_name(compare_field_number(s, 0)) : "SIGKILL: out of memory";
+	const char *what =
+		is_signal ? fault_name(compare_field_number(s, 0)) : "SIGKILL: out of memory";
 	struct compare_fault fault = { .time = time, .complete = s->complete };
 	uint32_t tid = compare_field_number(s, is_signal);
 	char fallback[LATENCY_COMM_SIZE] = "?";
