@@ -181,7 +181,7 @@ START_TEST(test_overwritten)
 
 	add(s, &w, 0);
 	for (uint32_t i = 0; i < 3000; i++) {
-		writer_write(&w, i, i + 1, 4);
+		writer_write(&w, i, pp_clock_ns(CLOCK_MONOTONIC), 4);
 		if (i % 1000 != 999)
 			continue;
 		ck_assert_int_eq(perfpersist_stream_dispatch(s), 0);
