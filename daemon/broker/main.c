@@ -225,7 +225,6 @@ static int run(const struct options *o)
 	r = config_resolve(config, stderr);
 	if (r < 0)
 		return r;
-	config_resolve_namespaces(config);
 	if (f.control < 0) {
 		struct foreground_options options = {
 			.instance = o->instance ? o->instance : "",

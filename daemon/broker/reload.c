@@ -54,7 +54,6 @@ static void keep_identity(struct config *new, const struct config *old, FILE *co
 	new->uid = old->uid;
 	new->gid = old->gid;
 	new->ns_group = old->ns_group;
-	config_resolve_namespaces(new);
 }
 
 /* A file with faults leaves the old configuration in force. 0; -ENOMEM. */
@@ -237,9 +236,9 @@ void reload_continue(struct reload *reload)
 			on_done(reload, &none);
 		}
 	}
+	/* Asked for before there was a pass, which had nothing to do. */
 	if (reload->again && !reload->due && !reload->configured.pass)
-		reload_continue(
-			reload); /* asked for while it was to be read, and there was nothing to do */
+		reload_continue(reload);
 }
 
 void reload_again(struct reload *reload)

@@ -85,6 +85,17 @@ static _unused_ int pins_map(const void *bytes, size_t n, uint32_t size)
 	return fd;
 }
 
+/* A page of a ring buffer. */
+static _unused_ int pins_ringbuf(void)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_RINGBUF;
+	attr.max_entries = 4096;
+	return pins_call(BPF_MAP_CREATE, &attr);
+}
+
 /* Pins empty rings of an event, like the fake engine's. Sets its data_size. */
 static _unused_ void pins_rings(struct broker *b, const char *ns, const char *name,
 				uint64_t data_size)

@@ -13,16 +13,6 @@ static struct broker b;
 static int program = -EBADF;
 static unsigned fired, others;
 
-static int make_ring(void)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_RINGBUF;
-	attr.max_entries = 4096;
-	return pins_call(BPF_MAP_CREATE, &attr);
-}
-
 /* Sends an empty firing. */
 static int make_program(int map)
 {
@@ -96,7 +86,7 @@ START_TEST(without_end)
 	broker_start(&b);
 	pins_begin(&b);
 	f.loop = b.loop;
-	map = make_ring();
+	map = pins_ringbuf();
 	program = make_program(map);
 	ck_assert_int_eq(firings_listen(&f), -ENOENT);
 	pins_add(&b, map, PP_FIRINGS);

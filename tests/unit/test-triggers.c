@@ -49,6 +49,20 @@ static uint32_t now_of(uint64_t id)
 	return event_of(id)->truth.now & ~(PP_NOW_SWAP | PP_NOW_STOPS);
 }
 
+/* Another name for the only event. */
+static int share(const char *ns, const char *name)
+{
+	struct pp_msg_create_request request = {
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	return client_call(&root, PP_OP_CREATE, &request);
+}
+
 /* Events 1 and 2, x and y, and their trigger 3, t. */
 static void begin(void)
 {
@@ -169,23 +183,15 @@ END_TEST
 
 START_TEST(second_names_are_no_targets)
 {
-	struct pp_msg_create_request request = {
-		.ns = "a",
-		.name = "x2",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(share("a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
 	expect("arm1 aim3:1");
 	/* Nobody shares a trigger's rings: their programs fire. */
 	ck_assert_int_eq(client_delete(&root, "a", "x2"), 0);
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(share("a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
 }
 END_TEST
@@ -193,14 +199,6 @@ END_TEST
 /* What waits for an earlier tape goes on waiting when the event gets another name. */
 START_TEST(second_names_are_not_turned)
 {
-	struct pp_msg_create_request request = {
-		.ns = "a",
-		.name = "x2",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "x"), 0);
 	expect("arm1 aim2:1");
@@ -209,7 +207,7 @@ START_TEST(second_names_are_not_turned)
 	fire(2);
 	expect("");
 	ck_assert(now_of(1) & PP_NOW_TURNED);
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(share("a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	expect("");
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
@@ -221,18 +219,9 @@ END_TEST
 /* The oldest name of a target goes, and the next one: the rings, and their tape, are the same. */
 START_TEST(another_name_has_the_rings)
 {
-	struct pp_msg_create_request request = {
-		.ns = "a",
-		.name = "x2",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
-	snprintf(request.name, sizeof(request.name), "x3");
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &request), 0);
+	ck_assert_int_eq(share("a", "x2"), 0);
+	ck_assert_int_eq(share("a", "x3"), 0);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
 	expect("arm1 aim4:1");
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
@@ -867,16 +856,8 @@ END_TEST
 /* Who has the right to another name of a frozen event may not release what belongs to the first. */
 START_TEST(not_by_another_name)
 {
-	struct pp_msg_create_request shared = {
-		.ns = "b",
-		.name = "y",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	ck_assert_int_eq(share("b", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	b.config.max_memory = 2 * memory() + memory() / 2;
 	broker_limits(&b);

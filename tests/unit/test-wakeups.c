@@ -128,16 +128,6 @@ static struct broker b;
 static struct client root, reader;
 static int map = -EBADF, program = -EBADF;
 
-static int make_ring(void)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_RINGBUF;
-	attr.max_entries = 4096;
-	return pins_call(BPF_MAP_CREATE, &attr);
-}
-
 /* Sends the packet's bytes after the first 14, as a recorder does. */
 static int make_program(int map_fd)
 {
@@ -205,7 +195,7 @@ static void begin(void)
 	client_begin(&b, &root, 0);
 	client_begin(&b, &reader, 0);
 	pins_begin(&b);
-	map = make_ring();
+	map = pins_ringbuf();
 	program = make_program(map);
 }
 

@@ -81,6 +81,7 @@ static void take_event(struct perfpersist *p, struct perfpersist_event *event, u
 			continue;
 		if (perfpersist_auxtrace(p, id, k, &aux, &fd) < 0) {
 			complain("%s", perfpersist_error(p));
+			n = perfpersist_event_rings(event);
 			continue;
 		}
 		*untraced = MAX(*untraced, aux.untraced);

@@ -54,14 +54,14 @@ struct event {
 	struct pp_trigger_spec trigger; /* with PP_EVENT_TRIGGER */
 	/* Its part in triggers; triggers.c owns these. */
 	struct event *next_trigger;
-	const struct tape *tape; /* its oldest, while triggers.c looks at all */
+	const struct tape *tape; /* its oldest: ready_find_tapes() */
 	struct {
 		/* Id of a trigger of this kind that has it as a target, or 0; no trigger of the kind with
 		 * a lower id than `searched` has, but that one. */
 		uint64_t found, searched;
 	} aimed_by[AIMED_BY_KINDS];
-	uint64_t
-		armed_as; /* a target that was another name's when it was armed: that one's id; else 0 */
+	/* A target that was another name's when it was armed: the id of that one; else 0. */
+	uint64_t armed_as;
 	/* A target: when its window is over, CLOCK_MONOTONIC, ns; 0: none was opened, or unknown. */
 	uint64_t closes;
 	/* A trigger: whom its firings turn; NULL: never aimed. Freed with the event. */

@@ -38,7 +38,7 @@ struct namespace
 	enum namespace_fire fire;
 	bool configured;
 	size_t n_events;
-	/* While triggers.c looks at all tapes: whether an event may still get a tape of any firing, and when that fired
+	/* While ready.c looks at all tapes: whether an event may still get a tape of any firing, and when that fired
 	 * for whose tape another one waits; UINT64_MAX: none does. */
 	bool is_turning;
 	uint64_t waits_for;
