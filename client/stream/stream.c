@@ -447,7 +447,7 @@ _public_ uint64_t perfpersist_stream_delay(struct perfpersist_stream *s)
 			delay = MIN(delay, next - MIN(next, now));
 		else if (one->wakeup < 0)
 			delay = MIN(delay, perfpersist_follow_delay(one->follow));
-		else if (one->unmarked)
+		if (one->unmarked) /* whether there are any is asked again, too */
 			delay = MIN(delay, next - MIN(next, now));
 	}
 	return delay;
