@@ -378,7 +378,7 @@ perfctl create verbs/e -e sched:sched_switch -m 64K >/dev/null
 id_of_e=$(perfctl show verbs/e --json | jq .id)
 text '^verbs/e \(id [0-9]+\) records with .*filter prev_pid != 0' change verbs/e --filter 'prev_pid != 0'
 json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e prev_pid != 0 1000000 65536" change verbs/e --max-rate 1000000/s
-json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e  0 131072" change verbs/e --filter '' --max-rate 0 -m 128K
+json '"\(.id) \(.filter) \(.max_rate) \(.buffer)"' "$id_of_e  0 4194304" change verbs/e --filter '' --max-rate 0 -m 4M
 said 2 'nothing to change.*see .perfctl change --help' perfctl change verbs/e
 said 3 'no event' perfctl change verbs/nosuch -m 64K
 text '^verbs/e is paused$' pause verbs/e

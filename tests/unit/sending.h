@@ -31,14 +31,20 @@ static inline void sending_set(int fd, uint64_t to)
 	free(words);
 }
 
-/* As if a reader had gone wrong: the ring buffer has no room. */
-static inline void no_room_for_wakeups(int fd, uint64_t produced)
+/* As if a reader had gone wrong: the ring buffer has no room. Returns the producer's position from
+ * then on: until then any system call of the test may send. */
+static inline uint64_t no_room_for_wakeups(int fd)
 {
 	size_t page = (size_t)getpagesize();
 	uint64_t *consumed = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t *produced = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)page);
+	uint64_t position;
 
-	ck_assert(consumed != MAP_FAILED);
+	ck_assert(consumed != MAP_FAILED && produced != MAP_FAILED);
 	/* The kernel takes what is more than a buffer away, in either direction, for full (6.1 to 7.x). */
-	*(volatile uint64_t *)consumed = produced + 2 * page;
+	*(volatile uint64_t *)consumed = *(volatile uint64_t *)produced + 2 * page;
+	position = *(volatile uint64_t *)produced;
 	munmap(consumed, page);
+	munmap(produced, page);
+	return position;
 }

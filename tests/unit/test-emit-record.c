@@ -292,8 +292,7 @@ START_TEST(wakeups)
 	ck_assert_uint_lt(((volatile struct pp_wakeup *)((uint8_t *)produced + page + 8))->cpu,
 			  PP_CPUS_MAX);
 	/* Where nobody reads there is no room in the end: then, too, one record in an interval tries. */
-	bytes = *produced;
-	no_room_for_wakeups(rings.wakeups, bytes);
+	bytes = no_room_for_wakeups(rings.wakeups);
 	usleep(2 * PP_WAKEUP_INTERVAL / 1000);
 	for (unsigned i = 0; i < rings.n; i++)
 		before = MAX(before, rings.ring[i]->limit.woken);

@@ -1129,7 +1129,7 @@ START_TEST(test_wakeup)
 
 	/* Where nobody reads there is no room in the end: then, too, one record in an interval tries. */
 	before = b.ring->limit.woken;
-	no_room_for_wakeups(b.wakeups, bytes);
+	bytes = no_room_for_wakeups(b.wakeups);
 	usleep(2 * PP_WAKEUP_INTERVAL / 1000);
 	close(-1);
 	ck_assert_uint_gt(b.ring->limit.woken, before);
