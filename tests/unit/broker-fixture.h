@@ -1274,6 +1274,20 @@ static _unused_ int client_create(struct client *c, const char *ns, const char *
 	return client_receive(c);
 }
 
+/* Another name for an event that is there. */
+static _unused_ int client_share(struct client *c, const char *ns, const char *name)
+{
+	struct pp_msg_create_request request = {
+		.flags = PP_EVENT_SHARE,
+		.count = 1,
+		.selections[0].event = "cpu-clock",
+	};
+
+	snprintf(request.ns, sizeof(request.ns), "%s", ns);
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	return client_call(c, PP_OP_CREATE, &request);
+}
+
 static _unused_ struct pp_msg_name client_name(const char *ns, const char *name)
 {
 	struct pp_msg_name which = { 0 };

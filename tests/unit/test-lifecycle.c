@@ -473,19 +473,6 @@ START_TEST(changes_of_samples_are_charged)
 }
 END_TEST
 
-static int share(struct client *c, const char *ns, const char *name)
-{
-	struct pp_msg_create_request request = {
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
-	snprintf(request.ns, sizeof(request.ns), "%s", ns);
-	snprintf(request.name, sizeof(request.name), "%s", name);
-	return client_call(c, PP_OP_CREATE, &request);
-}
-
 static uint64_t used(enum quota_kind kind)
 {
 	return b.quota.sum.used[kind];
@@ -659,11 +646,11 @@ START_TEST(second_names)
 	const struct event *z;
 
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(share(&root, "b", "y"), 0);
+	ck_assert_int_eq(client_share(&root, "b", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_uint_eq(root.body.event.memory, 0);
 	/* A name for a name is a name for the rings. */
-	ck_assert_int_eq(share(&root, "b", "z"), 0);
+	ck_assert_int_eq(client_share(&root, "b", "z"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_uint_eq(b.engine.created, 1);
 	ck_assert_uint_eq(b.engine.aliased, 2);
@@ -683,7 +670,7 @@ START_TEST(second_names)
 	z = registry_by_name(&b.lifecycle.registry, "b", "z");
 	ck_assert_uint_eq(z->truth.origin, 1);
 	/* A paused event is not what the request asks for. */
-	ck_assert_int_eq(share(&root, "b", "own"), 0);
+	ck_assert_int_eq(client_share(&root, "b", "own"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
 	ck_assert_int_eq(client_delete(&root, "b", "own"), 0);
 	ck_assert_int_eq(client_pause(&root, "a", "x", false), 0);
@@ -746,7 +733,7 @@ START_TEST(sharing_with_strangers_is_asked_for)
 	ck_assert_int_eq(client_create(&member, "theirs", "x"), 0);
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
-	ck_assert_int_eq(share(&root, "a", "y"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	/* Root's name for another user's rings is no better. */
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);

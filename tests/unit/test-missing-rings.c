@@ -70,17 +70,9 @@ static size_t orders_waiting(void)
 
 START_TEST(those_that_want_them)
 {
-	struct pp_msg_create_request shared = {
-		.ns = "a",
-		.name = "second",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	create_on("all", "");
 	create_on("listed", "0");
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	ck_assert_int_eq(client_share(&root, "a", "second"), 0);
 	ck_assert_uint_ne(root.body.event.shares, 0);
 	missing_rings_add(&b.missing_rings);
 	broker_settle(&b);
@@ -229,16 +221,8 @@ END_TEST
 /* The rings live on under another name, which wants the CPU as well. */
 START_TEST(inherited_before_its_turn)
 {
-	struct pp_msg_create_request shared = {
-		.ns = "a",
-		.name = "y",
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
 	create_on("x", "");
-	ck_assert_int_eq(client_call(&root, PP_OP_CREATE, &shared), 0);
+	ck_assert_int_eq(client_share(&root, "a", "y"), 0);
 	delete_before_its_turn();
 	ck_assert_str_eq(shown("y")->cpus, "0-3");
 }

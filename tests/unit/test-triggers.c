@@ -49,20 +49,6 @@ static uint32_t now_of(uint64_t id)
 	return event_of(id)->truth.now & ~(PP_NOW_SWAP | PP_NOW_STOPS);
 }
 
-/* Another name for the only event. */
-static int share(const char *ns, const char *name)
-{
-	struct pp_msg_create_request request = {
-		.flags = PP_EVENT_SHARE,
-		.count = 1,
-		.selections[0].event = "cpu-clock",
-	};
-
-	snprintf(request.ns, sizeof(request.ns), "%s", ns);
-	snprintf(request.name, sizeof(request.name), "%s", name);
-	return client_call(&root, PP_OP_CREATE, &request);
-}
-
 /* Events 1 and 2, x and y, and their trigger 3, t. */
 static void begin(void)
 {
@@ -184,14 +170,14 @@ END_TEST
 START_TEST(second_names_are_no_targets)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(share("a", "x2"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
 	expect("arm1 aim3:1");
 	/* Nobody shares a trigger's rings: their programs fire. */
 	ck_assert_int_eq(client_delete(&root, "a", "x2"), 0);
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
-	ck_assert_int_eq(share("a", "x2"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 0);
 }
 END_TEST
@@ -207,7 +193,7 @@ START_TEST(second_names_are_not_turned)
 	fire(2);
 	expect("");
 	ck_assert(now_of(1) & PP_NOW_TURNED);
-	ck_assert_int_eq(share("a", "x2"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "x2"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	expect("");
 	ck_assert_uint_eq(b.lifecycle.tapes.n, 1);
@@ -220,8 +206,8 @@ END_TEST
 START_TEST(another_name_has_the_rings)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(share("a", "x2"), 0);
-	ck_assert_int_eq(share("a", "x3"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "x2"), 0);
+	ck_assert_int_eq(client_share(&root, "a", "x3"), 0);
 	ck_assert_int_eq(client_trigger(&root, "a", "t", "*"), 0);
 	expect("arm1 aim4:1");
 	ck_assert_int_eq(client_delete(&root, "a", "x"), 0);
@@ -857,7 +843,7 @@ END_TEST
 START_TEST(not_by_another_name)
 {
 	ck_assert_int_eq(client_create(&root, "a", "x"), 0);
-	ck_assert_int_eq(share("b", "y"), 0);
+	ck_assert_int_eq(client_share(&root, "b", "y"), 0);
 	ck_assert_uint_eq(root.body.event.shares, 1);
 	b.config.max_memory = 2 * memory() + memory() / 2;
 	broker_limits(&b);
