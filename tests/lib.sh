@@ -62,6 +62,14 @@ gone() {
 	[ ! -e "/proc/$1" ]
 }
 
+# Some virtual machines have registers for breakpoints that do nothing: perf, if there is one, counts 0.
+breakpoints_are_dead() {
+	local address count
+	address=$(setarch -R "$BIN/chained" --address)
+	count=$(perf stat -x, -e "mem:$address:w" -- setarch -R "$BIN/chained" 3 2>&1 >/dev/null | cut -d, -f1)
+	[ "$count" = 0 ]
+}
+
 # ── people and processes ─────────────────────────────────────────────────────────────────
 
 perfctl() {

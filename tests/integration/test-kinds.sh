@@ -61,6 +61,11 @@ create() {
 }
 
 names=(write execute entry fifth return bare)
+watched=(write execute)
+if breakpoints_are_dead; then
+	watched=()
+	echo "SKIP: records of breakpoints: this machine's never fire, perf says"
+fi
 start_target
 create write "mem:$variable/8:w"
 create execute "mem:$function:x"
@@ -77,12 +82,14 @@ else
 fi
 run_target
 
-for name in write execute; do
-	expect_records $name $N
-	expect_eq "$(records_in $name tid period | sort | uniq -c | xargs)" "$N $target 1" "records of $name"
+for name in "${watched[@]}"; do
+	expect_records "$name" $N
+	expect_eq "$(records_in "$name" tid period | sort | uniq -c | xargs)" "$N $target 1" "records of $name"
 done
-expect_eq "$(records_in write addr | uniq)" "$variable" "address of write"
-expect_eq "$(records_in execute ip | uniq)" "$function" "address of execute"
+if [ ${#watched[@]} -gt 0 ]; then
+	expect_eq "$(records_in write addr | uniq)" "$variable" "address of write"
+	expect_eq "$(records_in execute ip | uniq)" "$function" "address of execute"
+fi
 
 expect_records entry $N
 diff <(records_in entry number text large) <(calls 1-3) || fail "the uprobe's records differ from the arguments"
@@ -98,7 +105,7 @@ if [ "$usdt" = usdt ]; then
 	expect_records static $N
 	diff <(records_in static arg1 arg2) <(calls 1,3) || fail "the static probe's records differ from the arguments"
 fi
-echo "breakpoints (write, execute), uprobe, uretprobe${usdt:+, $usdt}: $N calls, each as it was made"
+echo "${watched[*]:+breakpoints (write, execute), }uprobe, uretprobe${usdt:+, $usdt}: $N calls, each as it was made"
 perfctl delete "${names[@]/#/k/}" >/dev/null
 
 
