@@ -43,6 +43,7 @@ static const struct machine {
 	{ "the CPUs that there are", 1, 0, 0 },
 	{ "CPUs 0-255", 1, 256, 256 },
 	{ "256 CPUs whose numbers are far apart", 16, 256, 4096 },
+	{ "CPUs 0-1023", 1, 1024, 1024 },
 };
 static const struct machine *machine;
 
@@ -170,17 +171,19 @@ static void check_totals(const struct pp_event *e, const char *total)
 			 total[strlen(line)] == '+' ? PP_MISSED_AT_LEAST : PP_MISSED_COUNTED);
 }
 
-/* The file has a line for each ring, and records on the real CPUs. */
+/* The file has a line for each ring, or tells how many have none, and records on the real CPUs. */
 static void check_stat(const struct pp_event *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("many/event/stat", "re");
 	struct pp_cpumask real;
-	unsigned lines = 0, cpu, records;
+	unsigned lines = 0, others = 0, cpu, records;
 	char line[512];
 
 	ck_assert_ptr_nonnull(f);
 	real_cpus(&real);
 	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "others cpus=%u records=%u ", &others, &records) == 2)
+			ck_assert_uint_eq(records, 0);
 		if (sscanf(line, "cpu%u records=%u", &cpu, &records) != 2)
 			continue;
 		lines++;
@@ -191,9 +194,10 @@ static void check_stat(const struct pp_event *e)
 			ck_assert_uint_eq(records, 0);
 	}
 	if (machine->rings)
-		ck_assert_uint_eq(lines, machine->rings);
+		ck_assert_uint_eq(lines + others, machine->rings);
 	else
 		ck_assert_uint_ge(lines, 1);
+	ck_assert_int_eq(others > 0, machine->rings > 256);
 	check_totals(e, line);
 }
 

@@ -185,15 +185,18 @@ struct pt_regs {
 };
 #endif
 
+struct seq_file {
+	unsigned long size;  /* of the buffer */
+	unsigned long count; /* written to it */
+};
+
 #pragma clang attribute pop
 
 /* The contexts of iterators have the same layout in all kernels: no relocation is needed. */
-struct seq_file;
-
 struct bpf_iter_meta {
 	struct seq_file *seq;
-	__u64 session_id; /* of this open file */
-	__u64 seq_num;	  /* elements shown before in this session */
+	__u64 session_id;
+	__u64 seq_num;
 };
 
 struct bpf_iter__task {
@@ -212,13 +215,6 @@ struct bpf_iter__task_file {
 	struct task_struct *task;
 	__u32 fd;
 	struct file *file;
-};
-
-struct bpf_iter__bpf_map_elem {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	void *key;
-	void *value;
 };
 
 struct bpf_iter__bpf_link {

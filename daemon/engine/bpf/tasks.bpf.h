@@ -220,7 +220,7 @@ struct parts {
 	__u64 first; /* the first is the program itself, which is already written */
 };
 
-static __always_inline long write_part(__u32 i, struct parts *parts)
+static long write_part(__u32 i, struct parts *parts)
 {
 	struct bpf_prog_aux *aux;
 	struct bpf_prog *part;
@@ -232,24 +232,6 @@ static __always_inline long write_part(__u32 i, struct parts *parts)
 	if (BPF_CORE_READ(aux, ksym.start) != parts->first)
 		write_program(parts->seq, parts->p, aux, PART_NAME_SIZE);
 	return 0;
-}
-
-static long write_next_part(__u32 i, struct parts *parts)
-{
-	return write_part(i, parts);
-}
-
-/* The verifier walks a loop of our own once for each possible part, which takes longer than
- * everything else that is loaded at the start, while the boot waits. */
-static __always_inline void write_parts(struct parts *parts, __u32 n)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
-		bpf_loop(n, write_next_part, parts, 0);
-		return;
-	}
-	for (__u32 i = 0; i < PARTS_MAX && i < n; i++) /* before 5.17 */
-		if (write_part(i, parts))
-			return;
 }
 
 SEC("iter/bpf_prog")
@@ -270,6 +252,6 @@ int pp_programs(struct bpf_iter__bpf_prog *ctx)
 	write_program(ctx->meta->seq, &p, prog->aux, PP_TASK_PATH_SIZE);
 	parts.of = prog->aux->func;
 	parts.first = p.start;
-	write_parts(&parts, prog->aux->func_cnt);
+	bpf_loop(prog->aux->func_cnt, write_part, &parts, 0);
 	return 0;
 }

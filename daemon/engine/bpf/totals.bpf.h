@@ -169,8 +169,6 @@ static long sum_cpu(__u32 cpu, struct totals_walk *w)
 	void *mine;
 	__u32 zero = 0;
 
-	if (!bpf_map_lookup_elem(&cpus, &cpu))
-		return 1;
 	sum_ringless(w, cpu);
 	if (!sum_ring(w, cpu))
 		return 0;
@@ -232,7 +230,7 @@ int totals(struct pp_totals *ctx)
 		return 0;
 	walk.element = per_cpu_element();
 	if (are_there(&walk.places))
-		bpf_loop(1 << 16, sum_cpu, &walk, 0);
+		bpf_loop(possible_cpus, sum_cpu, &walk, 0);
 	if (!are_there(&walk.places) || is_on_its_way_out(&walk.places)) {
 		bpf_map_delete_elem(&known, &key);
 		return 0;

@@ -5,6 +5,11 @@
  * `totals` gives the broker the last line of each `stat` (daemon/totals.h). A part of
  * iterators.bpf.c.
  *
+ * Both iterate over one task, and print nothing for it: every iterator runs its program once more at
+ * its end, without a task, and that call prints the whole file (task_seq_stop() in
+ * kernel/bpf/task_iter.c, 6.1 to 7.3). Iterators over a map's elements would give a call for each
+ * CPU, but not all kernels that are locked down accept them.
+ *
  * The first two are loaded as templates: each event has its own copies, with its own maps in place
  * of these.
  */
@@ -45,14 +50,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct pp_meta_head);
 } meta SEC(".maps");
-
-/* Shared by all events: `stat` walks its elements, one per possible CPU, which have no content. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* the engine sets it */
-	__type(key, __u32);
-	__type(value, __u32);
-} cpus SEC(".maps");
 
 /* Counts, for each CPU, the events that found no ring. An event of listed CPUs has no such map, and
  * reads this one. */
@@ -102,15 +99,17 @@ struct {
 } distances SEC(".maps");
 
 const volatile struct tree_constants constants = {};
+const volatile __u32 possible_cpus = 1;
 
 /* ── info: the text that the engine wrote ───────────────────────────────────────────────── */
 
-SEC("iter/bpf_map_elem")
-int info(struct bpf_iter__bpf_map_elem *ctx)
+SEC("iter/task")
+int info(struct bpf_iter__task *ctx)
 {
-	struct pp_meta_head *m = ctx->value;
+	__u32 zero = 0;
+	struct pp_meta_head *m = bpf_map_lookup_elem(&meta, &zero);
 
-	if (m)
+	if (m && !ctx->task)
 		bpf_seq_write(ctx->meta->seq, m->text, m->text_size & (PP_META_TEXT_SIZE - 1));
 	return 0;
 }
@@ -124,22 +123,6 @@ struct counts {
 	__u64 away;	/* CPUs with a ring that are offline */
 };
 
-/*
- * The sum over the CPUs shown so far, for each open file. The newest is kept apart: when the
- * reader's buffer is full, the kernel shows the same element once more.
- */
-struct sum {
-	__u64 seq_num; /* of newest */
-	struct counts older, newest;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* forgets readers that did not read to the end */
-	__uint(max_entries, 4096);
-	__type(key, __u64);
-	__type(value, struct sum);
-} sums SEC(".maps");
-
 static __always_inline void add(struct counts *to, const struct counts *c)
 {
 	to->records += c->records;
@@ -149,26 +132,6 @@ static __always_inline void add(struct counts *to, const struct counts *c)
 	to->ringless += c->ringless;
 	to->idle += c->idle;
 	to->away += c->away;
-}
-
-/* Begins a sum with the first CPU; a sum that was forgotten does not begin again. */
-static __always_inline void sum_up(const struct bpf_iter_meta *reader, const struct counts *one)
-{
-	__u64 session = reader->session_id;
-	struct sum first = { .seq_num = reader->seq_num, .newest = *one };
-	struct sum *sum;
-
-	if (reader->seq_num == 0) {
-		bpf_map_update_elem(&sums, &session, &first, BPF_ANY);
-		return;
-	}
-	sum = bpf_map_lookup_elem(&sums, &session);
-	if (!sum)
-		return;
-	if (sum->seq_num != reader->seq_num)
-		add(&sum->older, &sum->newest);
-	sum->seq_num = reader->seq_num;
-	sum->newest = *one;
 }
 
 static __always_inline bool is_deleted(void)
@@ -275,25 +238,6 @@ static __always_inline void print_counts(struct seq_file *seq, const struct coun
 		BPF_SEQ_PRINTF(seq, " idle=%llu", c->idle);
 }
 
-static __always_inline int print_total(struct seq_file *seq, __u64 session)
-{
-	struct sum *sum = bpf_map_lookup_elem(&sums, &session);
-	struct counts total;
-
-	if (!sum) { /* more readers at once than the map holds: no total is better than a low one */
-		BPF_SEQ_PRINTF(seq, "total unknown\n");
-		return 0;
-	}
-	total = sum->older;
-	add(&total, &sum->newest);
-	BPF_SEQ_PRINTF(seq, "total");
-	print_counts(seq, &total);
-	if (total.away)
-		BPF_SEQ_PRINTF(seq, " away=%llu", total.away);
-	BPF_SEQ_PRINTF(seq, "\n");
-	return 0;
-}
-
 /* Times are in seconds, as those of records are. */
 static __always_inline void print_cpu(struct seq_file *seq, __u32 cpu, const struct counts *c,
 				      __u64 away)
@@ -308,34 +252,83 @@ static __always_inline void print_cpu(struct seq_file *seq, __u32 cpu, const str
 
 #include "daemon/engine/bpf/totals.bpf.h"
 
-/* Runs once for each CPU, and once more, without a key, at the end. */
-SEC("iter/bpf_map_elem")
-int stat(struct bpf_iter__bpf_map_elem *ctx)
-{
-	struct seq_file *seq = ctx->meta->seq;
-	const __u32 *key = ctx->key;
-	struct counts one = {};
-	__u64 away;
-	bool recorded;
-	__u32 cpu;
+/*
+ * What one call prints has to fit into the kernel's buffer of 8 pages (bpf_seq_read() in
+ * kernel/bpf/bpf_iter.c, 6.1 to 7.3); else reading fails with E2BIG. No line is longer than
+ * LINE_SIZE, and two follow those of the CPUs.
+ */
+#define LINE_SIZE 256
 
-	if (!key)
-		return print_total(seq, ctx->meta->session_id);
-	cpu = *key;
-	if (cpu == 0)
-		be_known();
-	recorded = count_ring(cpu, &one);
+static __always_inline bool has_room(const struct seq_file *seq)
+{
+	return seq->size - seq->count >= 3 * LINE_SIZE;
+}
+
+struct stat_walk {
+	struct seq_file *seq;
+	struct counts total;
+	struct counts others; /* part of total: CPUs for whose lines there was no room */
+	__u64 n_others;
+};
+
+static long stat_cpu(__u32 cpu, struct stat_walk *w)
+{
+	struct counts one = {};
+	__u64 away = away_since(cpu);
+	bool recorded = count_ring(cpu, &one);
+
 	if (recorded)
 		add_earlier(cpu, &one);
 	if (recorded && !is_deleted())
 		one.missed += program_misses(cpu);
 	one.ringless = count_ringless(cpu);
 	one.missed += one.ringless;
-	away = away_since(cpu);
 	one.away = recorded && away;
-	sum_up(ctx->meta, &one);
-	if (recorded || one.ringless)
-		print_cpu(seq, cpu, &one, away);
+	add(&w->total, &one);
+	if (!recorded && !one.ringless)
+		return 0;
+	if (has_room(w->seq)) {
+		print_cpu(w->seq, cpu, &one, away);
+	} else {
+		add(&w->others, &one);
+		w->n_others++;
+	}
+	return 0;
+}
+
+/* The verifier goes through the loop once for each value of the sums, unless it knows none: then
+ * once. What is read like this it does not know. */
+static __always_inline void begin_walk(struct stat_walk *w, struct seq_file *seq)
+{
+	__builtin_memset(w, 0, sizeof(*w));
+	bpf_probe_read_kernel(w, sizeof(*w), w);
+	w->seq = seq;
+}
+
+static __always_inline void print_sum(struct seq_file *seq, const struct counts *sum)
+{
+	print_counts(seq, sum);
+	if (sum->away)
+		BPF_SEQ_PRINTF(seq, " away=%llu", sum->away);
+	BPF_SEQ_PRINTF(seq, "\n");
+}
+
+SEC("iter/task")
+int stat(struct bpf_iter__task *ctx)
+{
+	struct stat_walk w;
+
+	if (ctx->task)
+		return 0;
+	be_known();
+	begin_walk(&w, ctx->meta->seq);
+	bpf_loop(possible_cpus, stat_cpu, &w, 0);
+	if (w.n_others) {
+		BPF_SEQ_PRINTF(w.seq, "others cpus=%llu", w.n_others);
+		print_sum(w.seq, &w.others);
+	}
+	BPF_SEQ_PRINTF(w.seq, "total");
+	print_sum(w.seq, &w.total);
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  * maps, constants and the hook in them, and loads the result. Knows nothing of the program's
  * purpose, nor of pins and links.
  *
- * The copy does not carry BTF: the new program has no function or line information. Static
- * functions work without it; helpers that take a callback (bpf_loop, …) do not.
+ * The copy has no line information, and function information only if it has a callback: there the
+ * verifier demands it.
  */
 #include "daemon/engine/emit/template.h"
 
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <linux/bpf.h>
 
 #include "daemon/engine/emit/program.h"
@@ -192,6 +193,43 @@ static int prepend_head(struct draft *d, const struct template_changes *c)
 	return 0;
 }
 
+/* ── the callback ───────────────────────────────────────────────────────────────────────── */
+
+struct functions {
+	struct bpf_func_info info[2]; /* the program, its callback */
+	int btf_fd;
+};
+
+/* Where the callback begins; 0: there is none. */
+static size_t find_callback(const struct draft *d)
+{
+	DRAFT_FOREACH(i, d)
+	{
+		const struct bpf_insn *insn = &d->insns[i];
+
+		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->src_reg == BPF_PSEUDO_FUNC)
+			return i + 1 + (size_t)insn->imm;
+	}
+	return 0;
+}
+
+static int find_functions(const struct bpf_program *prog, const struct draft *d,
+			  const struct template_changes *c, struct functions *ret)
+{
+	const struct btf *btf = bpf_object__btf(c->object);
+	int type, callback;
+
+	*ret = (struct functions){ .btf_fd = bpf_object__btf_fd(c->object) };
+	ret->info[1].insn_off = find_callback(d);
+	type = btf__find_by_name_kind(btf, bpf_program__name(prog), BTF_KIND_FUNC);
+	callback = btf__find_by_name_kind(btf, c->callback, BTF_KIND_FUNC);
+	if (ret->btf_fd < 0 || !ret->info[1].insn_off || type < 0 || callback < 0)
+		return -ENOTSUP;
+	ret->info[0].type_id = (uint32_t)type;
+	ret->info[1].type_id = (uint32_t)callback;
+	return 0;
+}
+
 /* ── loading ────────────────────────────────────────────────────────────────────────────── */
 
 /*
@@ -265,14 +303,18 @@ static int class_of(const struct bpf_program *prog, struct recorder_class *ret)
 	return template_attach_target(prog, &ret->attach_btf_id);
 }
 
-static int load_draft(const struct bpf_program *prog, const struct recorder_class *class,
+static int load_draft(const struct bpf_program *prog, const struct template_changes *c,
 		      const struct draft *d, const char *name, int *ret_fd)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	const struct recorder_class *class = c->class;
 	char kname[BPF_OBJ_NAME_LEN];
+	struct functions functions;
 	struct recorder_class own;
 	int r = class ? 0 : class_of(prog, &own);
 
+	if (r >= 0 && c->callback)
+		r = find_functions(prog, d, c, &functions);
 	if (r < 0)
 		return r;
 	class = class ? class : &own;
@@ -280,6 +322,12 @@ static int load_draft(const struct bpf_program *prog, const struct recorder_clas
 	opts.expected_attach_type = class->expected;
 	opts.attach_btf_id = class->attach_btf_id;
 	opts.prog_flags = bpf_program__flags(prog);
+	if (c->callback) {
+		opts.prog_btf_fd = (uint32_t)functions.btf_fd;
+		opts.func_info = functions.info;
+		opts.func_info_cnt = ARRAY_SIZE(functions.info);
+		opts.func_info_rec_size = sizeof(functions.info[0]);
+	}
 	r = program_load(class->type, kname, d->insns, d->n, &opts);
 	if (r < 0)
 		return r;
@@ -318,15 +366,7 @@ int template_load(const struct bpf_program *prog, const struct template_changes 
 		r = make_draft(&d, changes, &constants);
 	if (r < 0)
 		return r;
-	return load_draft(prog, changes->class, &d, name, ret_fd);
-}
-
-int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
-			 size_t n_maps, const char *name, int *ret_fd)
-{
-	const struct template_changes changes = { .maps = maps, .n_maps = n_maps };
-
-	return template_load(prog, &changes, name, ret_fd);
+	return load_draft(prog, changes, &d, name, ret_fd);
 }
 
 int template_function(const struct bpf_program *prog, const struct template_map *maps,

@@ -40,6 +40,11 @@ struct template_changes {
 	const struct bpf_insn *head;
 	size_t n_head;
 
+	/* The program's one subprogram is this function of this object, for a helper that takes a
+	 * callback (bpf_loop(), …); NULL: it has no callback. */
+	const struct bpf_object *object;
+	const char *callback;
+
 	/* Type and attach target; NULL: prog's. */
 	const struct recorder_class *class;
 };
@@ -47,14 +52,10 @@ struct template_changes {
 /*
  * Loads prog (of an object that bpf_object__load has loaded, and that is still open) again, with
  * these changes. name: shown by bpftool, may be NULL. *ret_fd is the caller's. -errno of the kernel;
- * -ENOTSUP: it has no subprogram to replace.
+ * -ENOTSUP: it has no subprogram to replace, or not this callback.
  */
 int template_load(const struct bpf_program *prog, const struct template_changes *changes,
 		  const char *name, int *ret_fd);
-
-/* The same, with other maps only. */
-int template_instantiate(const struct bpf_program *prog, const struct template_map *maps,
-			 size_t n_maps, const char *name, int *ret_fd);
 
 /* The program with other maps only, to become a function of others (emit_call_function()). *ret is the
  * caller's. -ENOENT: it is not loaded; -ENOMEM. */

@@ -55,9 +55,8 @@ static int set_up(struct iterators_bpf *s, bool totals, bool tasks)
 	bpf_program__set_autoload(s->progs.pp_programs, tasks);
 	bpf_program__set_autoload(s->progs.pp_links, tasks);
 	s->rodata->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
-	r = bpf_map__set_max_entries(s->maps.cpus, possible);
-	if (r >= 0)
-		r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
+	s->rodata->possible_cpus = (uint32_t)possible;
+	r = bpf_map__set_max_entries(s->maps.known, KNOWN_EVENTS + possible * KNOWN_BY_CPU);
 	if (r >= 0 && totals)
 		r = share_known(s->maps.known);
 	return r;

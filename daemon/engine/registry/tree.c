@@ -56,17 +56,17 @@ static int find_stats(const uint32_t *programs, size_t n, int64_t *ret)
 	return r;
 }
 
-/* One file: a copy of the program with these maps, linked to iterate over the elements of one. */
-static int create_file(const struct bpf_program *prog, const struct template_map *maps,
-		       size_t n_maps, int over_fd, int *ret)
+/* One file: a copy of the program with these maps, linked to iterate over one task (6.1). There need
+ * be no such task. */
+static int create_file(const struct bpf_program *prog, const struct template_changes *changes,
+		       int *ret)
 {
-	union bpf_iter_link_info target = { .map.map_fd = over_fd };
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &target,
-		    .iter_info_len = sizeof(target));
+	union bpf_iter_link_info one = { .task.tid = 1 };
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &one, .iter_info_len = sizeof(one));
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	r = template_instantiate(prog, maps, n_maps, bpf_program__name(prog), &fd);
+	r = template_load(prog, changes, bpf_program__name(prog), &fd);
 	if (r < 0)
 		return r;
 	r = bpf_link_create(fd, 0, BPF_TRACE_ITER, &opts);
@@ -135,13 +135,15 @@ static int create_files(int meta_fd, int rings_fd, int ringless_fd, int earlier_
 		map_or_template(skeleton->maps.earlier, earlier_fd),
 		map_or_template(skeleton->maps.states, cpu_states_fd()),
 	};
+	struct template_changes changes = { .maps = maps, .n_maps = ARRAY_SIZE(maps) };
 	int r;
 
-	r = create_file(skeleton->progs.info, maps, ARRAY_SIZE(maps), meta_fd, &ret->info);
+	r = create_file(skeleton->progs.info, &changes, &ret->info);
 	if (r < 0)
 		return r;
-	return create_file(skeleton->progs.stat, maps, ARRAY_SIZE(maps),
-			   bpf_map__fd(skeleton->maps.cpus), &ret->stat);
+	changes.object = skeleton->obj;
+	changes.callback = "stat_cpu";
+	return create_file(skeleton->progs.stat, &changes, &ret->stat);
 }
 
 int tree_create(const struct pp_event *event, uid_t broker, int meta_fd, int rings_fd,
