@@ -1451,20 +1451,26 @@ static void wait_for_breakpoints(void)
 		flock(fd, LOCK_EX);
 }
 
+/* Some virtual machines have registers for breakpoints that do nothing. */
 static const char *no_breakpoint(void)
 {
+	_cleanup_close_ int fd = -EBADF;
+	uint64_t count[4] = {};
 	struct source s;
-	int fd, r;
+	int r;
 
 	wait_for_breakpoints();
 	r = try_breakpoint(&s, 0);
 
 	if (r < 0)
 		return reason_of("needs breakpoints", -r);
-	fd = (int)syscall(SYS_perf_event_open, &s.attr, -1, sched_getcpu(), -1, 0);
+	fd = (int)syscall(SYS_perf_event_open, &s.attr, 0, -1, -1, 0);
 	if (fd < 0)
 		return reason_of("needs a breakpoint that is free", errno);
-	close(fd);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	watched = 1;
+	if (read(fd, count, sizeof(count)) < (ssize_t)sizeof(count[0]) || count[0] == 0)
+		return "needs breakpoints that fire";
 	return NULL;
 }
 
