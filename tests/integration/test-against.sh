@@ -70,11 +70,15 @@ RAN=$(perfctl script -i data --event sched:sched_switch "${MOMENT[@]}" --json |
 expect_eq "$(jq --argjson ran "$RAN" --argjson now "$(jq .now burner)" \
 	'($now * (.until - .since) / 1e9 / $ran) as $part | $part > 0.99 and $part < 1.01' <<<"$OUT")" true \
 	"how much: $RAN ns, not $(jq -c "[.until - .since, $(<burner)]" <<<"$OUT")"
-expect_eq "$(jq '.median < .now / 10 and .excess > .now / 2 and .slices >= 10' burner)" true "how unusual: $(<burner)"
-# On a busy machine it waits longer for the CPU than it has it. Its time on the CPU is told once, by switches or by
-# samples, whichever rose more.
-expect_eq "$(jq -r '[.changes[] | select(.is_line)][:2] | any(.kind == "cpu_time" or .kind == "sampled")' <<<"$OUT")" true \
-	"the first lines of the burner: $OUT"
+# Its time on the CPU is told once, by switches or by samples, whichever rose more. On a busy machine it waits longer
+# for the CPU than it has it; where it hardly has it, the wait is what is told.
+lines=$(jq -r '[.changes[] | select(.is_line) | .kind][:2] | join(" ")' <<<"$OUT")
+if [ "$(jq --argjson ran "$RAN" '$ran * 4 > .until - .since' <<<"$OUT")" = true ]; then
+	expect_eq "$(jq '.median < .now / 10 and .excess > .now / 2 and .slices >= 10' burner)" true "how unusual: $(<burner)"
+	expect_match "$lines" 'cpu_time|sampled' "the first lines of the burner: $OUT"
+else
+	expect_match "$lines" '^waited' "the first lines of the burner, which hardly ran: $OUT"
+fi
 expect_eq "$(jq -r '[.changes[] | select(.kind == "function" or .kind == "function_total" or .kind == "sampled")] |
 	length > 0' <<<"$OUT")" true "functions of the burner: $OUT"
 
