@@ -296,8 +296,8 @@ static long stat_cpu(__u32 cpu, struct stat_walk *w)
 	return 0;
 }
 
-/* The verifier goes through the loop once for each value of the sums, unless it knows none: then
- * once. What is read like this it does not know. */
+/* The verifier goes through the loop again for each value of a sum, if it knows the value that the
+ * sum begins with. It knows nothing of what a helper has read. */
 static __always_inline void begin_walk(struct stat_walk *w, struct seq_file *seq)
 {
 	__builtin_memset(w, 0, sizeof(*w));
