@@ -51,11 +51,7 @@ chmod 0711 "$SCRATCH"
 
 # The build may be in a place that other users cannot reach.
 mkdir -m 0755 "$BIN"
-for _file in "$BUILD"/perfctl "$BUILD"/tests/*; do
-	if [ -f "$_file" ] && [ -x "$_file" ]; then
-		install -m 0755 "$_file" "$BIN/"
-	fi
-done
+find "$BUILD/perfctl" "$BUILD/tests" -maxdepth 1 -type f -executable -exec install -m 0755 -t "$BIN" {} +
 PERFCTL=("$BIN/perfctl" --instance "$INSTANCE")
 
 gone() {

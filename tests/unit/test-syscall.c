@@ -5,6 +5,7 @@
  * not alone where they should be. On any kernel: formats are those of Linux 7.2.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -193,13 +194,16 @@ static void look(struct running *r, int nr)
 }
 
 #if defined(__x86_64__)
-/* The same number is another call there. A kernel without such calls kills the child. */
-static void call_as_32_bit(int nr)
+/* The same number is another call there. A kernel without such calls kills the child: returns false then. */
+static bool call_as_32_bit(int nr)
 {
 	pid_t pid = fork();
+	int status;
 
 	if (pid == 0) {
 		long ret;
+
+		signal(SIGSEGV, SIG_DFL); /* a sanitizer would describe it at length */
 
 		__asm__ volatile("int $0x80"
 				 : "=a"(ret)
@@ -208,25 +212,31 @@ static void call_as_32_bit(int nr)
 		_exit(ret == 0);
 	}
 	ck_assert_int_gt(pid, 0);
-	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status);
 }
 #else
-static void call_as_32_bit(int nr _unused_)
+static bool call_as_32_bit(int nr _unused_)
 {
+	return false;
 }
 #endif
 
 START_TEST(found_among_all)
 {
 	static struct running r;
+	bool has_32_bit = true;
 
 	ck_assert_int_eq(tracepoint_read("syscalls", "sys_enter_dup", &r.tp), 0);
 	start(&r, true);
 	for (int i = 0; i < 1000; i++) {
 		syscall(SYS_dup, NOWHERE - 999 + i);
 		syscall(SYS_close, NOWHERE);
-		call_as_32_bit(i ? -1 : SYS_dup);
+		if (has_32_bit)
+			has_32_bit = call_as_32_bit(i ? -1 : SYS_dup);
 	}
+	if (!has_32_bit)
+		printf("SKIP: found_among_all, 32-bit calls: this kernel has none\n");
 	look(&r, SYS_dup);
 	ck_assert_uint_eq(seen.n, 1000);
 	for (int i = 0; i < 1000; i++)
