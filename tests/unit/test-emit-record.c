@@ -32,13 +32,14 @@ struct running {
 	struct tracepoint tp;
 	struct pp_filter_node nodes[PP_FILTER_NODES_MAX];
 	int slots, program, entry, link;
+	uint32_t
+		slot; /* of the program: where sources share the entry, it goes by the call's number */
 };
 
 static void load(struct running *r, const char *filter, const struct recorder_target *target)
 {
 	char sentence[PP_SENTENCE_SIZE] = "";
 	struct failure f = {};
-	uint32_t zero = 0;
 	int n = 0;
 
 	if (filter) {
@@ -54,11 +55,17 @@ static void load(struct running *r, const char *filter, const struct recorder_ta
 	ck_assert_msg((r->parsed.kind == PP_SOURCE_TRACEPOINT ? &recorder_generic : &recorder_probe)
 				      ->plan(&r->source, &f) == 0,
 		      "%s", f.sentence);
+	if (r->slots < 0) {
+		r->slot = source_shares_entry(&r->source) ? r->source.call.number : 0;
+		r->slots =
+			bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "slots", 4, 4, r->slot + 1, NULL);
+		ck_assert_int_ge(r->slots, 0);
+	}
 	if (r->program >= 0)
 		close(r->program);
 	ck_assert_msg(r->source.recorder->load(&r->source, target, &r->program, &f) == 0, "%s",
 		      f.sentence);
-	ck_assert_int_eq(bpf_map_update_elem(r->slots, &zero, &r->program, 0), 0);
+	ck_assert_int_eq(bpf_map_update_elem(r->slots, &r->slot, &r->program, 0), 0);
 }
 
 static const struct perf_place on_cpu_0 = { .cpu = 0, .tid = -1, .cgroup = -EBADF };
@@ -69,11 +76,9 @@ static void start(struct running *r, const char *filter, const struct recorder_t
 	struct recorder_slot slot;
 	int e;
 
-	r->program = -EBADF;
-	r->slots = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "slots", 4, 4, 1, NULL);
-	ck_assert_int_ge(r->slots, 0);
-	slot = (struct recorder_slot){ .fd = r->slots };
+	r->program = r->slots = -EBADF;
 	load(r, filter, target);
+	slot = (struct recorder_slot){ .fd = r->slots, .index = r->slot };
 	ck_assert_int_eq(r->source.recorder->entry(&r->source, &slot, &r->entry), 0);
 	e = r->source.recorder->attach(&r->source, r->entry, &on_cpu_0, &r->link);
 	ck_assert_msg(e == 0, "attaching: %s", strerror(-e));
@@ -243,13 +248,12 @@ START_TEST(slots)
 {
 	static struct running r;
 	struct fixture rings;
-	uint32_t zero = 0;
 
 	fixture_make(&rings, DATA_SIZE, SPILL_SIZE, true);
 	r = (struct running){};
 	start_tracepoint(&r, "syscalls", "sys_enter_dup", NULL, &rings.target);
 	dup_nothing(0, 10);
-	ck_assert_int_eq(bpf_map_delete_elem(r.slots, &zero), 0);
+	ck_assert_int_eq(bpf_map_delete_elem(r.slots, &r.slot), 0);
 	dup_nothing(10, 10);
 	load(&r, "fildes == -1025 || fildes == -1026", &rings.target);
 	dup_nothing(20, 10);
