@@ -7,6 +7,7 @@
 #     root.ext4                          a Debian of this machine's release
 #     6.1/{vmlinuz,initrd,modules.ext4}  a kernel of it, and perhaps another; among the modules is
 #                                        ours, aux-pattern
+#     emulator/                          QEMU and its firmware, if this machine's is too old
 #
 # and, for tests that ask for it, the newest kernel that Debian packages, of any of its releases:
 # tests/vm/build.sh --newest [BUILD]
@@ -82,6 +83,7 @@ use() {
 asked() {
 	{
 		cat build.sh kernel.sh module.sh guest/* aux-pattern/*
+		qemu-system-x86_64 --version
 		find /etc/apt /var/lib/apt/lists -type f -printf '%p %s %T@\n' 2>/dev/null | sort
 		# This machine's apt does not know the newest kernel: the script asks for it once a
 		# day.
@@ -133,21 +135,22 @@ files_of_kernels() {
 	apt-get -qq --print-uris download busybox-static "${names[@]}"
 }
 
-# The newest kernel comes from other releases than this machine's: from the same mirror, through
-# separate lists and a separate cache, so that this machine's apt is unaffected. Backports can be
-# newer than sid.
-if [ "$kind" = newest ]; then
-	APT_CONFIG=$NEW/apt/config
+# other_releases RELEASE…: from here on apt knows these alone: from the same mirror, through separate
+# lists and a separate cache, so that this machine's apt is unaffected.
+other_releases() {
+	local mirror release
+
 	mkdir -p "$NEW"/apt/{lists,cache/archives}/partial
 	apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
 		awk '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $3; exit }' |
 		while IFS= read -r mirror; do
-			for release in sid trixie-backports; do
+			for release; do
 				echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main"
 			done
 		done >"$NEW/apt/sources.list"
 	# By default apt does not choose backports; here the highest version wins.
 	printf 'Package: *\nPin: release o=*\nPin-Priority: 500\n' >"$NEW/apt/preferences"
+	APT_CONFIG=$NEW/apt/config
 	cat >"$APT_CONFIG" <<-END
 		Dir::Etc::sourcelist "$NEW/apt/sources.list";
 		Dir::Etc::sourceparts "/dev/null";
@@ -159,7 +162,47 @@ if [ "$kind" = newest ]; then
 		Acquire::Languages "none";
 	END
 	export APT_CONFIG
-fi
+}
+
+# Backports can be newer than sid.
+[ "$kind" != newest ] || other_releases sid trixie-backports
+
+# Before 8.1 QEMU can run an instruction after another CPU has replaced it (mended by its commit
+# deba78709ae8). Kernels patch themselves by way of an int3, and panic at one that they know nothing
+# of: with tracepoints that are switched on and off, within seconds. One that does not run is old, too.
+is_old() {
+	local version
+	version=$("$1" --version | sed -nE '1s/.* version ([0-9.]+).*/\1/p')
+	[[ ! $version =~ ^([0-9]+)\.([0-9]+) ]] || ((BASH_REMATCH[1] * 100 + BASH_REMATCH[2] < 801))
+}
+
+files_of_emulator() (
+	is_old qemu-system-x86_64 || return 0
+	other_releases "$(. /etc/os-release && echo "$VERSION_CODENAME")-backports"
+	apt-get -qq update && apt-get -qq --print-uris download qemu-system-x86 qemu-system-data seabios
+)
+
+# A newer one from this release's backports, on the libraries of this machine's own.
+emulator() (
+	local deb tree=$NEW/emulator program=usr/bin/qemu-system-x86_64
+
+	if [ -n "$emulator_files" ]; then
+		export APT_CONFIG=$NEW/apt/config
+		mkdir "$tree"
+		download "$tree" "$emulator_files"
+		for deb in "$tree"/*.deb; do
+			dpkg-deb -x "$deb" "$tree"
+		done
+		if ! is_old "$tree/$program"; then
+			mkdir "$NEW/guest/emulator"
+			cd "$tree"
+			cp -a --parents "$program" usr/share/qemu usr/share/seabios "$NEW/guest/emulator"
+			return
+		fi
+	fi
+	! is_old qemu-system-x86_64 ||
+		echo "QEMU is older than 8.1 here, and apt has no newer one that runs: guests may panic" >&2
+)
 
 # Since 6.19 linux-image-V is empty, and the kernel is in three other packages.
 files_of_newest() {
@@ -183,8 +226,11 @@ files_of_builder() {
 
 ask() {
 	case $kind in
-	guest) root_files=$(files_of_root) && kernel_files=$(files_of_kernels) ;;
-	newest) root_files= && kernel_files=$(files_of_newest) ;;
+	guest)
+		emulator_files=$(files_of_emulator) || true
+		root_files=$(files_of_root) && kernel_files=$(files_of_kernels)
+		;;
+	newest) root_files='' emulator_files='' && kernel_files=$(files_of_newest) ;;
 	esac && builder_files=$(files_of_builder)
 }
 
@@ -198,7 +244,7 @@ fi
 
 # Addresses may differ between mirrors, but not the files.
 key=$({
-	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files"$'\n'"$builder_files" | sort
+	cut -d ' ' -f 2- <<<"$root_files"$'\n'"$kernel_files"$'\n'"$builder_files"$'\n'"$emulator_files" | sort
 	cat build.sh kernel.sh module.sh guest/* aux-pattern/*
 } | sha256sum | cut -c 1-16)
 
@@ -276,6 +322,7 @@ case $kind in
 guest)
 	kernels &
 	root
+	emulator
 	wait "$!"
 	;;
 newest)

@@ -31,8 +31,8 @@ killed() {
 	local signal=$1 runner qemu
 	./run.sh runner/hangs.sh >"$output" 2>&1 &
 	runner=$!
-	wait_until 60 pgrep -f "^qemu-system.*=perfpersist-vm-$runner," || fail "no QEMU of runner $runner"
-	qemu=$(pgrep -f "^qemu-system.*=perfpersist-vm-$runner,")
+	wait_until 60 pgrep -f "^[^ ]*qemu-system.*=perfpersist-vm-$runner," || fail "no QEMU of runner $runner"
+	qemu=$(pgrep -f "^[^ ]*qemu-system.*=perfpersist-vm-$runner,")
 	kill "-$signal" "$runner"
 	wait "$runner"
 	wait_until 20 test ! -e "/proc/$qemu" || fail "QEMU survives its runner's SIG$signal"

@@ -81,6 +81,11 @@ name=$(basename "$test" .sh)
 GUEST=$(realpath "$GUEST")
 exec {guest_lock}<"$GUEST"
 flock --shared "$guest_lock"
+emulator=(qemu-system-x86_64)
+if [ -d "$GUEST/emulator" ]; then
+	emulator=("$GUEST/emulator/usr/bin/qemu-system-x86_64" -L "$GUEST/emulator/usr/share/seabios"
+		-L "$GUEST/emulator/usr/share/qemu")
+fi
 KERNEL=$GUEST/$kernel
 if [ "$kernel" = newest ]; then
 	[ -d "$BUILD/vm/newest" ] || say 77 "apt knew no such kernel when it was to be made (build.sh --newest)"
@@ -148,7 +153,7 @@ machine() {
 		timeout --kill-after=10 $((boot_limit + limit + 60)) \
 		setsid bash -c 'echo -10 >/proc/self/autogroup; exec "$@"' - \
 		setpriv --pdeathsig KILL \
-		qemu-system-x86_64 -accel tcg,thread=multi -machine pc -cpu max -smp "$smp" -m "$memory" \
+		"${emulator[@]}" -accel tcg,thread=multi -machine pc -cpu max -smp "$smp" -m "$memory" \
 		-nodefaults -no-user-config -display none -no-reboot -nic none \
 		-device virtio-rng-pci \
 		-serial "file:$console" \
