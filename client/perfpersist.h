@@ -362,7 +362,7 @@ struct perfpersist_change_options {
  * counted since their last samples is in no record, and for some microseconds both count. Each record
  * has its own period; attr keeps that of before until the rings are new. ret may be NULL. -EINVAL, -ENOENT
  * (also for a filter's cgroup), -EMLINK (the event has several names, which would all change),
- * -EOPNOTSUPP (before Linux 5.16), -EDQUOT, -ENOMEM.
+ * -EOPNOTSUPP (a period, of counters that are a caller's or inherited), -EDQUOT, -ENOMEM.
  */
 int perfpersist_change(struct perfpersist *p, const char *ns, const char *name,
 		       const struct perfpersist_change_options *opts, struct perfpersist_info *ret);

@@ -10,10 +10,6 @@
 
 #include "client/public.h"
 
-#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define HUGE_PAGE (2UL << 20)
 #define KEPT_MAX (256UL << 20)
 #define KEPT_QUIETLY (4UL << 20) /* the kernel may take back more than this at any time */

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
@@ -200,14 +199,6 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Before 5.11 BPF memory is charged to this limit. */
-static void lift_memlock(void)
-{
-	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
-
-	setrlimit(RLIMIT_MEMLOCK, &all);
-}
-
 /*
  * libbpf's warnings are debug lines: the engine reports the same failures in its own words. Only
  * the end of a verifier's log matters.
@@ -277,7 +268,6 @@ int main(int argc, char **argv)
 	if (listener < 0)
 		return 2;
 	umask(077);
-	lift_memlock();
 	libbpf_set_print(quiet);
 	signals = block_signals();
 	lock = take_lock(o.instance);

@@ -77,10 +77,9 @@ static int open_events(const struct pp_cpumask *cpus, struct pp_cpumask *ret_cpu
 				    "Cannot open the perf event that tells of processes on CPU %u: "
 				    "%s; %s.",
 				    cpu, strerror(-fd),
-				    fd == -EINVAL   ? "this kernel is older than Linux 5.12"
-				    : fd == -EMFILE ? "raise LimitNOFILE= of the engine"
-						    : "samples are recorded without it, and have "
-						      "no names");
+				    fd == -EMFILE ? "raise LimitNOFILE= of the engine"
+						  : "samples are recorded without it, and have "
+						    "no names");
 		fds->fd[fds->n++] = fd;
 		pp_cpumask_set(ret_cpus, cpu);
 	}
@@ -159,8 +158,7 @@ static int open_iterators(uid_t reader, struct pp_fds *fds, struct failure *f)
 	if (r < 0)
 		return fail(f, -r,
 			    "Cannot load the programs that tell which processes are running: %s; "
-			    "it takes Linux 5.12, and a kernel that is not locked down for "
-			    "confidentiality.",
+			    "those that were running before the first event have no names.",
 			    strerror(-r));
 	return 0;
 }

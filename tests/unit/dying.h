@@ -30,18 +30,8 @@ static void step(void)
 		return syscall(__VA_ARGS__); \
 	}
 
-static bool no_exchange; /* as before Linux 5.16 */
-
-int renameat2(int from, const char *a, int to, const char *b, unsigned int flags)
-{
-	step();
-	if (no_exchange && flags == RENAME_EXCHANGE) {
-		errno = EINVAL;
-		return -1;
-	}
-	return syscall(SYS_renameat2, from, a, to, b, flags);
-}
-
+STEP(renameat2, (int from, const char *a, int to, const char *b, unsigned int flags), SYS_renameat2,
+     from, a, to, b, flags)
 STEP(rename, (const char *a, const char *b), SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)
 STEP(symlink, (const char *target, const char *path), SYS_symlinkat, target, AT_FDCWD, path)
 STEP(unlink, (const char *path), SYS_unlinkat, AT_FDCWD, path, 0)

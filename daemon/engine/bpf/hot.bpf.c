@@ -148,13 +148,6 @@ RECORDER(sched_switch, sched_switch)
 	return hot_end(&hot);
 }
 
-static __always_inline __s32 task_cpu(const struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->thread_info.cpu))
-		return task->thread_info.cpu;
-	return task->cpu;
-}
-
 static __always_inline int record_wakeup(bool plain, const struct task_struct *p)
 {
 	struct hot hot = hot_here(plain);
@@ -166,7 +159,7 @@ static __always_inline int record_wakeup(bool plain, const struct task_struct *p
 	PUT_COMM(&hot, struct payload_sched_wakeup, comm, p);
 	PUT(&hot, struct payload_sched_wakeup, pid, p->pid);
 	PUT(&hot, struct payload_sched_wakeup, prio, p->prio);
-	PUT(&hot, struct payload_sched_wakeup, target_cpu, task_cpu(p));
+	PUT(&hot, struct payload_sched_wakeup, target_cpu, (__s32)p->thread_info.cpu);
 	return hot_end(&hot);
 }
 

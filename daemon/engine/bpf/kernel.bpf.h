@@ -15,12 +15,11 @@
 struct thread_info {
 	unsigned long flags;
 	__u32 status; /* x86: TS_COMPAT while in a 32-bit system call */
-	__u32 cpu;    /* since 5.16 on x86 */
+	__u32 cpu;
 };
 
 struct task_struct {
 	struct thread_info thread_info;
-	unsigned int cpu; /* before 5.16 */
 	int prio;
 	int exit_state;
 	int pid;
@@ -113,7 +112,7 @@ struct bpf_prog_aux {
 	struct bpf_ksym ksym;
 };
 
-struct u64_stats { /* u64_stats_t, since 5.16 */
+struct u64_stats { /* u64_stats_t */
 	__u64 v;
 };
 

@@ -357,10 +357,8 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 	distance = bpf_map_lookup_elem(&wanted, &id);
 	if (!distance)
 		return 0;
-	/* Kernels before 5.16 have another layout, those before 5.19 lack what `stat` needs. */
-	if (!bpf_core_field_exists(struct bpf_prog_stats, misses) ||
-	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
-		return 0;
+	if (!bpf_core_field_exists(struct bpf_prog_stats, misses))
+		return 0; /* no kernel that is known */
 	element = per_cpu_element();
 	bpf_core_read(&stats, sizeof(stats), &prog->stats); /* as a number, not a pointer */
 	if (element && stats)

@@ -232,16 +232,12 @@ static int find_functions(const struct bpf_program *prog, const struct draft *d,
 
 /* ── loading ────────────────────────────────────────────────────────────────────────────── */
 
-/*
- * Since 5.19 the kernel tells where the template is attached (attach_btf_id in bpf_prog_info); on
- * older kernels this looks it up by name again. 0: the type needs none.
- */
+/* 0: the type needs none. */
 int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
 {
 	enum bpf_prog_type type = bpf_program__type(prog);
 	struct bpf_prog_info info = {};
 	uint32_t size = sizeof(info);
-	const char *target;
 	int r;
 
 	*ret = 0;
@@ -251,18 +247,9 @@ int template_attach_target(const struct bpf_program *prog, uint32_t *ret)
 	r = bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size);
 	if (r < 0)
 		return r;
-	if (size > offsetof(struct bpf_prog_info, attach_btf_id) && info.attach_btf_id) {
-		*ret = info.attach_btf_id;
-		return 0;
-	}
-
-	target = strchr(bpf_program__section_name(prog), '/');
-	if (!target)
-		return -EINVAL;
-	r = libbpf_find_vmlinux_btf_id(target + 1, bpf_program__expected_attach_type(prog));
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	*ret = (uint32_t)r;
+	if (!info.attach_btf_id)
+		return -ENOENT;
+	*ret = info.attach_btf_id;
 	return 0;
 }
 

@@ -259,12 +259,6 @@ int change_exchange(struct change *c, uint64_t *ret_orphans)
 		r = pins_next_id(ret_orphans);
 	if (r >= 0)
 		r = pins_replace(&c->new.draft, c->path, *ret_orphans);
-	if (r == -EINVAL)
-		return fail(
-			c->f, EOPNOTSUPP,
-			"This kernel cannot exchange directories of BPF pins, which is how '%s' "
-			"would be changed; that takes Linux 5.16.",
-			c->new.name);
 	if (r < 0)
 		return fail(c->f, -r, "Cannot replace '%s' in the registry: %s.", c->new.name,
 			    strerror(-r));

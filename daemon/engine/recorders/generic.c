@@ -39,7 +39,7 @@
 #define USER_COPIES_MAX 3 /* mount(2) has that many */
 #define USER_COPY_MAX 128 /* bytes; longer ones are cut */
 
-#define ENTRY_MAX 8192 /* the kernel's PERF_MAX_TRACE_SIZE (2048 before 5.16) */
+#define ENTRY_MAX 8192 /* the kernel's PERF_MAX_TRACE_SIZE */
 
 enum {
 	R0,

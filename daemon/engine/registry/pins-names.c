@@ -102,14 +102,7 @@ int pins_move(const char *name, uint64_t id)
 	r = point(path, path);
 	if (r < 0)
 		return r;
-	if (renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
-	/* Before 5.16 bpffs cannot exchange. Recovery makes the link from the name's record. */
-	if (unlink(path) < 0 || renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) < 0)
-		return -errno;
-	return 0;
+	return renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE) < 0 ? -errno : 0;
 }
 
 /* ── rights ─────────────────────────────────────────────────────────────────────────────── */

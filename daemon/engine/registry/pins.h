@@ -90,7 +90,7 @@ int pins_keep_cpus(const char *path, const struct pp_cpumask *cpus);
  * directory becomes "+del-<orphans_id>", for orphans_add() and the reaper, or, if it has PINS_FIRED,
  * "+tape-<orphans_id>", or with PINS_KEPT, too, "+kept-<orphans_id>". The records of names and
  * PINS_STOPPED stay with the event; the new directory gets the namespace's rights. On success the draft
- * is empty. -EINVAL: a kernel before 5.16, which cannot exchange. -errno.
+ * is empty. -errno.
  */
 int pins_replace(struct pins_draft *d, const char *path, uint64_t orphans_id);
 
