@@ -506,6 +506,13 @@ static void expect_text(uint32_t offset, const char *want)
 	ck_assert_str_eq(text, want);
 }
 
+/* The recorder does not wait for a page that the process has not touched. */
+static const char *mapped(const char *text)
+{
+	(void)*(const volatile char *)text;
+	return text;
+}
+
 START_TEST(text_is_copied)
 {
 	static struct running r;
@@ -532,9 +539,12 @@ START_TEST(text_is_copied)
 	name[127] = 0;
 	expect_text(48, (const char *)name);
 
-	syscall(SYS_openat, NOWHERE, "", 0);
-	look(&r, SYS_openat);
-	expect_text(48, "");
+	/* An empty text has no size before Linux 6.16 (fce8697d6626), long before there were copies. */
+	if (kernel_is_at_least(6, 16)) {
+		syscall(SYS_openat, NOWHERE, mapped(""), 0);
+		look(&r, SYS_openat);
+		expect_text(48, "");
+	}
 	stop(&r);
 }
 END_TEST
@@ -571,12 +581,13 @@ START_TEST(three_are_copied)
 
 	parse(&r, "sys_enter_mount", mount_format);
 	start(&r, _i);
-	syscall(SYS_mount, "device", "/nowhere/at/all", "kind of file system", -1L, NULL);
+	syscall(SYS_mount, mapped("device"), mapped("/nowhere/at/all"),
+		mapped("kind of file system"), -1L, NULL);
 	look(&r, SYS_mount);
 	expect_text(56, "device");
 	expect_text(60, "/nowhere/at/all");
 	expect_text(64, "kind of file system");
-	syscall(SYS_mount, "device", 8, "kind", -1L, NULL);
+	syscall(SYS_mount, mapped("device"), 8, mapped("kind"), -1L, NULL);
 	look(&r, SYS_mount);
 	expect_text(56, "device");
 	expect_text(60, "(fault)");
