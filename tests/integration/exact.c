@@ -109,7 +109,7 @@ static bool is_exact(const struct event *e, const struct work *w, const struct f
 static bool attempt(struct event *e, struct work *w, struct found *ret)
 {
 	uint64_t missed;
-	long before;
+	long before, after;
 	size_t ring;
 	pid_t pid;
 
@@ -123,9 +123,10 @@ static bool attempt(struct event *e, struct work *w, struct found *ret)
 	ring = ring_of(e, w->cpus[0]);
 	before = records_of(e, ring);
 	event_snapshot(e);
-	*ret = walk(e, ring, w, pid);
-	check_always(e, w, ret, before, records_of(e, ring), missed);
+	after = records_of(e, ring);
 	end_work(w, pid);
+	*ret = walk(e, ring, w, pid);
+	check_always(e, w, ret, before, after, missed);
 	event_close(e);
 	compared += ret->present;
 	return is_exact(e, w, ret);
