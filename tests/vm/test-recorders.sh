@@ -7,4 +7,4 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inside.sh"
 
-inside_unit recorders emit-record syscall
+inside_unit recorders emit-record syscall filter-emit

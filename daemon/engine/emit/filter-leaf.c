@@ -209,7 +209,8 @@ static void emit_copy(struct emitter *e, const struct filter_view *view, uint32_
 	}
 }
 
-/* Reads the text at R3 to the stack; takes *unreadable if that fails. */
+/* Reads the text at R3 to the stack; takes *unreadable if that fails. Before Linux 6.16 (fce8697d6626) an
+ * empty text of user memory has the size 0, and is there nevertheless. */
 static void emit_read_text(struct emitter *e, uint32_t size, int to, bool user,
 			   struct emit_labels *unreadable)
 {
@@ -217,7 +218,7 @@ static void emit_read_text(struct emitter *e, uint32_t size, int to, bool user,
 	emit_alu_imm(e, BPF_ADD, R1, to);
 	emit_mov_imm(e, R2, (int32_t)size);
 	emit_call(e, user ? BPF_FUNC_probe_read_user_str : BPF_FUNC_probe_read_kernel_str);
-	emit_later(e, unreadable, emit_jump_imm(e, BPF_JSLE, R0, 0));
+	emit_later(e, unreadable, emit_jump_imm(e, BPF_JSLT, R0, 0));
 }
 
 /* The dynamic part that a word describes; it may lack a NUL. */
