@@ -186,10 +186,8 @@ files_of_emulator() (
 emulator() (
 	local deb tree=$NEW/emulator program=usr/bin/qemu-system-x86_64
 
-	if [ -n "$emulator_files" ]; then
-		export APT_CONFIG=$NEW/apt/config
-		mkdir "$tree"
-		download "$tree" "$emulator_files"
+	mkdir "$tree"
+	if [ -n "$emulator_files" ] && APT_CONFIG=$NEW/apt/config download "$tree" "$emulator_files"; then
 		for deb in "$tree"/*.deb; do
 			dpkg-deb -x "$deb" "$tree"
 		done
