@@ -19,8 +19,8 @@
 #define MIX 0x9e3779b97f4a7c15UL
 #define HOP 7 /* calls before the wandering worker moves to the next CPU */
 #define WAIT_NS 10000000000LL
-#define LINGER_NS \
-	2000000000LL /* for a parent that is gone: one that lives may wait long for a CPU */
+/* For a parent that is gone: one that lives may wait long for a CPU. */
+#define LINGER_NS 2000000000LL
 
 /* Shared by the worker and its parent; everything but the flags is set before the worker starts. */
 struct work {

@@ -236,7 +236,7 @@ START_TEST(found_among_all)
 			has_32_bit = call_as_32_bit(i ? -1 : SYS_dup);
 	}
 	if (!has_32_bit)
-		printf("SKIP: found_among_all, 32-bit calls: this kernel has none\n");
+		printf("SKIP: found_among_all, 32-bit calls: none can be made here\n");
 	look(&r, SYS_dup);
 	ck_assert_uint_eq(seen.n, 1000);
 	for (int i = 0; i < 1000; i++)

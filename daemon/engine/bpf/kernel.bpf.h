@@ -15,7 +15,7 @@
 struct thread_info {
 	unsigned long flags;
 	__u32 status; /* x86: TS_COMPAT while in a 32-bit system call */
-	__u32 cpu;
+	__u32 cpu;    /* 5.16 to 7.x, with CONFIG_SMP */
 };
 
 struct task_struct {

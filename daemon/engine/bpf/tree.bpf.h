@@ -358,7 +358,7 @@ int find_stats(struct bpf_iter__bpf_prog *ctx)
 	if (!distance)
 		return 0;
 	if (!bpf_core_field_exists(struct bpf_prog_stats, misses))
-		return 0; /* no kernel that is known */
+		return 0; /* 6.1 to 7.x have it */
 	element = per_cpu_element();
 	bpf_core_read(&stats, sizeof(stats), &prog->stats); /* as a number, not a pointer */
 	if (element && stats)
