@@ -12,9 +12,11 @@
 #include "proto/macro.h"
 
 /* Triggers may fire all the time, each as often as its hold-off allows. Of the broker's time they take so large a part
- * for long, and so much at once; then what fires waits. What finds no room meanwhile is counted by the kernel. */
+ * for long, and so much at once; then what fires waits. What finds no room meanwhile is counted by the kernel. What
+ * they take and what is forgiven are times of one clock: on a machine that lets the broker have less than such a part
+ * of a CPU, CPU time would be forgiven faster than it can be taken, and requests would wait without end. */
 #define SHARE 8
-#define AT_ONCE 50000000ULL /* ns of CPU time */
+#define AT_ONCE 50000000ULL /* ns */
 #define RETRY_USEC 1000000ULL
 
 static void on_record(void *userdata, const void *record, size_t size)
@@ -50,12 +52,12 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 		 void *userdata)
 {
 	struct firings *f = userdata;
-	uint64_t now = pp_clock_ns(CLOCK_MONOTONIC), began = pp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t began = pp_clock_ns(CLOCK_MONOTONIC);
 
-	f->debt -= MIN(f->debt, (now - f->paid) / SHARE);
-	f->paid = now;
+	f->debt -= MIN(f->debt, (began - f->paid) / SHARE);
 	consume(f);
-	f->debt += pp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	f->paid = pp_clock_ns(CLOCK_MONOTONIC);
+	f->debt += f->paid - began;
 	if (f->debt <= AT_ONCE || timer_start(f->timer, (f->debt - AT_ONCE) * SHARE / 1000 + 1) < 0)
 		return 0;
 	return sd_event_source_set_enabled(f->io, SD_EVENT_OFF);
