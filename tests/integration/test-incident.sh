@@ -54,7 +54,9 @@ found() {
 scene hog
 found cpu sc-hog sc-loop '.count >= 2 and .max_ns > 15e6 and .max_ns < $all and .percent > 50'
 scene mutex-spin
-found sleep sc-holder sc-waiter '.count >= 1 and .max_ns > 40e6 and .max_ns < $all and .usual_ns < 10e6'
+# Where others keep the holder from the CPU for most of the time, they are who did it, through the holder.
+found sleep "" sc-waiter '([.culprit.comm, .through.comm] | index("sc-holder")) and
+	.count >= 1 and .max_ns > 40e6 and .max_ns < $all and .usual_ns < 10e6'
 scene mutex-sleep
 found sleep sc-holder sc-waiter '.count >= 1 and .max_ns > 40e6 and .max_ns < $all and .percent < 60'
 scene stall
