@@ -22,6 +22,27 @@ Mode=0600"
 start_daemon
 perfctl create "$ns/small" -e oom:mark_victim >/dev/null
 
+# ── the kernel's BTF ─────────────────────────────────────────────────────────────────────
+
+# faults CMD…: FAULTS are the pages that the engine touched first meanwhile.
+ENGINE=$(engine_pid)
+faults() {
+	local before
+	before=$(awk '{ print $10 }' "/proc/$ENGINE/stat")
+	"$@" >/dev/null
+	FAULTS=$(($(awk '{ print $10 }' "/proc/$ENGINE/stat") - before))
+}
+# One to be looked into, two for objects of libbpf, each once from the kernel and once in libbpf's own memory.
+btf=$(($(stat -c %s /sys/kernel/btf/vmlinux) / $(getconf PAGESIZE)))
+faults perfctl create other/first -e sched:sched_switch
+echo "pages that the engine touches for its first fast recorder: $FAULTS, of $btf of the kernel's BTF"
+[ "$FAULTS" -lt $((btf * 7 / 2)) ] || fail "the kernel's BTF does not get memory that was used before"
+given_back() {
+	[ "$(awk '/^RssAnon/ { print $2 }' "/proc/$ENGINE/status")" -lt 4096 ]
+}
+wait_until 20 given_back || fail "the engine keeps what it read the kernel's BTF into"
+perfctl delete other/first >/dev/null
+
 # ── at rest ──────────────────────────────────────────────────────────────────────────────
 
 rss() {

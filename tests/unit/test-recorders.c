@@ -354,15 +354,17 @@ static unsigned long reads(void)
 START_TEST(test_kernel_btf)
 {
 	unsigned long before = reads();
-	struct btf *btf = kernel_btf(), *of_file;
+	const struct btf *btf = kernel_btf();
+	struct btf *of_file;
 
 	ck_assert_ptr_nonnull(btf);
+	ck_assert_ptr_eq(kernel_btf(), btf);
 	ck_assert_uint_lt(reads() - before, 20);
 	of_file = btf__load_vmlinux_btf();
 	ck_assert_uint_eq(btf__type_cnt(btf), btf__type_cnt(of_file));
 	ck_assert_int_eq(btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT),
 			 btf__find_by_name_kind(of_file, "task_struct", BTF_KIND_STRUCT));
-	btf__free(btf);
+	kernel_btf_forget();
 	btf__free(of_file);
 }
 END_TEST

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,6 +13,14 @@
 #include <unistd.h>
 
 #include "proto/macro.h"
+
+/* malloc(3) takes what is larger from mmap(2), if it is told nothing; its own limit, on 64 bits. */
+#define HEAP_BLOCK_MAX (32 << 20)
+#define HEAP_SPARE (2 << 20) /* free bytes of the heap that are not worth giving back */
+#define TRIM_MSEC 100	     /* one order follows the other */
+
+static struct btf *kept;     /* until kernel_btf_forget() */
+static size_t without_pages; /* free bytes of the heap that malloc_trim() has seen */
 
 bool kernel_lacks_for_now(int r)
 {
@@ -39,17 +48,50 @@ static bool is_vmlinux(__u32 id)
  * id is the first, because the kernel parses it before any program's or module's; no kernel promises
  * that, so another first one means to read the file.
  */
-struct btf *kernel_btf(void)
+const struct btf *kernel_btf(void)
 {
 	__u32 id = 0;
 
-	if (bpf_btf_get_next_id(0, &id) == 0 && is_vmlinux(id)) {
-		struct btf *btf = btf__load_from_kernel_by_id(id);
+	if (!kept && bpf_btf_get_next_id(0, &id) == 0 && is_vmlinux(id))
+		kept = btf__load_from_kernel_by_id(id);
+	if (!kept)
+		kept = btf__load_vmlinux_btf();
+	return kept;
+}
 
-		if (btf)
-			return btf;
-	}
-	return btf__load_vmlinux_btf();
+void kernel_btf_forget(void)
+{
+	btf__free(kept);
+	kept = NULL;
+}
+
+/* Free bytes of the heap that have pages. */
+static size_t spare(void)
+{
+	size_t all = mallinfo2().fordblks;
+
+	without_pages = MIN(without_pages, all);
+	return all - without_pages;
+}
+
+int kernel_btf_timeout(void)
+{
+	return kept || spare() > HEAP_SPARE ? TRIM_MSEC : -1;
+}
+
+void kernel_btf_trim(void)
+{
+	kernel_btf_forget();
+	if (spare() <= HEAP_SPARE)
+		return;
+	malloc_trim(0);
+	without_pages = mallinfo2().fordblks;
+}
+
+void kernel_btf_prepare(void)
+{
+	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
+	mallopt(M_TRIM_THRESHOLD, 4 * HEAP_BLOCK_MAX);
 }
 
 /* "none integrity [confidentiality]" */
@@ -110,7 +152,7 @@ static const struct facts {
 	static const struct facts careful = { true, true, -ENOMEM };
 	static struct facts f;
 	static bool known;
-	struct btf *btf;
+	const struct btf *btf;
 
 	if (known)
 		return &f;
@@ -132,7 +174,6 @@ static const struct facts {
 		btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0;
 	f.task_mm = member_offset(btf, btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT),
 				  "mm");
-	btf__free(btf);
 	return &f;
 }
 

@@ -14,8 +14,19 @@ bool kernel_lacks_for_now(int r);
 /* Whether it has BTF, which iterators and tp_btf programs need. */
 bool kernel_has_btf(void);
 
-/* The kernel's BTF, for btf__free(). NULL with errno. */
-struct btf *kernel_btf(void);
+/* The kernel's BTF, until kernel_btf_forget(). NULL with errno. */
+const struct btf *kernel_btf(void);
+
+/* Frees it, best before libbpf reads it once more, as it does for each object: then it gets the same memory. */
+void kernel_btf_forget(void);
+
+/* At the start: these megabytes come from the heap, from pages that were used before, and not from mmap(2), for which
+ * the kernel clears thousands anew. */
+void kernel_btf_prepare(void);
+
+/* When no order has come for so many milliseconds (-1: there is nothing): gives back to the kernel what is free. */
+int kernel_btf_timeout(void);
+void kernel_btf_trim(void);
 
 /* Whether lockdown (confidentiality) keeps programs from reading kernel memory. */
 bool kernel_is_confidential(void);

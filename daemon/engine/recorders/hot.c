@@ -113,7 +113,7 @@ static void tell_misfits(const struct btf *btf, const bool *fits)
 static int templates_load(void)
 {
 	bool fits[LAYOUTS_N], any = false;
-	struct btf *btf = kernel_btf();
+	const struct btf *btf = kernel_btf();
 	struct hot_bpf *skel;
 
 	if (!btf && kernel_lacks_for_now(-errno))
@@ -129,7 +129,7 @@ static int templates_load(void)
 		any |= fits[i];
 	}
 	tell_misfits(btf, fits);
-	btf__free(btf);
+	kernel_btf_forget();
 	if (!any)
 		return 0;
 
