@@ -61,14 +61,17 @@ BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(shell uname -m)))
 BPF_CFLAGS := -g -O2 -Wall -Wextra -Werror -target bpf -D__TARGET_ARCH_$(BPF_ARCH) \
 	-ffile-prefix-map=$(CURDIR)=. -I. $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
 
-pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
-pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+# Asked once for each set of packages, and not for each file.
+once = $(if $(filter undefined,$(origin $(1))),$(eval $(1) := $$(shell $(2))))$($(1))
+pkg = $(call once,$(subst $() ,,pkg-$(1)-$(2)),$(PKG_CONFIG) --$(1) $(2) 2>/dev/null)
+pkg-cflags = $(call pkg,cflags,$(1))
+pkg-libs = $(call pkg,libs,$(1))
 
 # What a command does in a word; V=1 shows it whole.
 ifdef V
 say = @:
 else
-say = @printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)
+say = @$(info $()  $(1)	$(patsubst $(BUILD)/%,%,$@))
 .SILENT:
 endif
 
