@@ -11,6 +11,19 @@ command -v jq >/dev/null || skip "there is no jq"
 
 tracepoints_lock --shared
 start_daemon
+cd "$SCRATCH"
+for name in ag-burner ag-crasher ag-forker; do
+	cp "$(command -v bash)" "$name"
+done
+cp /bin/true ag-once
+cp "$(command -v perl)" ag-handler
+mkfifo go
+ulimit -c 0
+# Its start takes a busy machine long enough to be a usual thing; it is not recorded.
+spawn ./ag-burner -c 'echo >ready; read -r _ <go; while :; do :; done'
+BURNER=$SPAWNED
+wait_until 20 test -s ready || fail "the burner does not start"
+
 perfctl create t/sched -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new -m 16M >/dev/null
 # Others wait for each other, too, and then it is right that no wait stands out: here only these do.
 export SCENE=$$
@@ -21,16 +34,6 @@ perfctl create t/life -e sched:sched_process_exit,signal:signal_generate -m 1M >
 perfctl create t/small -e sched:sched_wakeup -m 4K >/dev/null
 CREATED=$(awk '{ print $1 }' /proc/uptime)
 
-cd "$SCRATCH"
-for name in ag-burner ag-crasher ag-forker; do
-	cp "$(command -v bash)" "$name"
-done
-cp /bin/true ag-once
-cp "$(command -v perl)" ag-handler
-mkfifo go
-ulimit -c 0
-spawn ./ag-burner -c 'read -r _ <go; while :; do :; done'
-BURNER=$SPAWNED
 sleep "$(length 3 30)"
 
 # However slow the machine, the time before a moment is some times as long.
