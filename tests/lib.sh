@@ -68,9 +68,14 @@ breakpoints_are_dead() {
 
 # ── people and processes ─────────────────────────────────────────────────────────────────
 
+# As an argument; as a command it is an alias, so that a pipeline or a subshell becomes perfctl and forks for it no more.
+# What a test does most is to fork: all helpers here do without where they can.
 perfctl() {
 	"${PERFCTL[@]}" "$@"
 }
+shopt -s expand_aliases
+# shellcheck disable=SC2139,SC2262
+alias perfctl='"${PERFCTL[@]}"'
 
 _as() {
 	local groups=$1
@@ -134,31 +139,56 @@ rest() {
 	done
 }
 
-# All processes that were started with our instance's name, except zombies.
-instance_pids() {
-	local pid file
-	for file in $(grep -slzxFf <(printf '%s' "$INSTANCE") /proc/[0-9]*/cmdline || true); do
-		pid=${file#/proc/}
-		echo "${pid%/cmdline}"
+# look_for_processes: PIDS are all that were started with our instance's name, except zombies; DAEMON_PIDS those of
+# them but for the keeper, which survives the others while there are events; PROGRAM_OF[PID] is what it runs.
+declare -A PROGRAM_OF=()
+look_for_processes() {
+	local IFS=$'\n' pid file words program
+	PIDS=() DAEMON_PIDS=() PROGRAM_OF=()
+	for file in /proc/[0-9]*/cmdline; do
+		{ mapfile -d '' -t words <"$file"; } 2>/dev/null || continue
+		[[ $'\n'"${words[*]}"$'\n' == *$'\n'"$INSTANCE"$'\n'* ]] || continue
+		pid=${file#/proc/} pid=${pid%/cmdline} program=${words[0]##*/}
+		PIDS+=("$pid")
+		PROGRAM_OF[$pid]=$program
+		[ "$program" = perfpersist-keeper ] || DAEMON_PIDS+=("$pid")
 	done
 }
 
-# program_pids PROGRAM: those of them that run this program of ours.
+# program_pids PROGRAM: those that run this program of ours.
 program_pids() {
-	local pid program
-	for pid in $(instance_pids); do
-		IFS= read -r -d '' program <"/proc/$pid/cmdline" || continue
-		[ "${program##*/}" != "$1" ] || echo "$pid"
-	done 2>/dev/null
+	local pid
+	look_for_processes
+	for pid in "${PIDS[@]}"; do
+		[ "${PROGRAM_OF[$pid]}" != "$1" ] || echo "$pid"
+	done
 }
 
-# json_field FIELD: prints its values, one per line, from JSON on stdin. The demo uses it too, and
+instance_pids() {
+	look_for_processes
+	[ ${#PIDS[@]} -eq 0 ] || printf '%s\n' "${PIDS[@]}"
+}
+
+daemon_pids() {
+	look_for_processes
+	[ ${#DAEMON_PIDS[@]} -eq 0 ] || printf '%s\n' "${DAEMON_PIDS[@]}"
+}
+
+# json_field FIELD [N]: prints its values, or the first N, one per line, from JSON on stdin. The demo uses it too, and
 # runs without jq.
 json_field() {
-	grep -oE "\"$1\":(\"[^\"]*\"|[^],}]*)" | sed -E 's/^[^:]*://; s/^"(.*)"$/\1/'
+	local text value values='' n
+	IFS= read -rd '' text || true
+	for ((n = 0; n != ${2:--1}; n++)); do
+		[[ $text =~ \"$1\":(\"[^\"]*\"|[^],}]*) ]] || break
+		text=${text#*"${BASH_REMATCH[0]}"}
+		value=${BASH_REMATCH[1]#\"}
+		values+=${value%\"}$'\n'
+	done
+	printf '%s' "$values"
+	[ -n "$values" ]
 }
 
-# Only the keeper survives the others, while there are events.
 keeper_pid() {
 	program_pids perfpersist-keeper
 }
@@ -182,17 +212,14 @@ kept() {
 	[ "$(perfctl ping --json | json_field keeping)" = true ]
 }
 
-# All other processes.
-daemon_pids() {
-	comm -23 <(instance_pids | sort) <(keeper_pid | sort)
-}
-
 _no_processes() {
-	[ -z "$(daemon_pids)" ]
+	look_for_processes
+	[ ${#DAEMON_PIDS[@]} -eq 0 ]
 }
 
 _no_keeper() {
-	[ -z "$(instance_pids)" ]
+	look_for_processes
+	[ ${#PIDS[@]} -eq 0 ]
 }
 
 # ── the daemon ───────────────────────────────────────────────────────────────────────────
@@ -241,7 +268,7 @@ stop_daemon() {
 }
 
 broker_pid() {
-	perfctl ping --json | json_field pid | head -n 1
+	perfctl ping --json | json_field pid 1
 }
 
 engine_pid() {
@@ -293,7 +320,14 @@ kill_daemon() {
 
 # stat_of NAMESPACE/EVENT FIELD [cpuN]: records, bytes, limited or missed, from the registry's text.
 stat_of() {
-	sed -nE "s/^${3:-total} (.* )?$2=([^ ]+).*/\2/p" "$REGISTRY/$1/stat"
+	local IFS=$' \t\n' text words word
+	text=$(<"$REGISTRY/$1/stat")
+	while read -ra words; do
+		[ "${words[0]-}" = "${3:-total}" ] || continue
+		for word in "${words[@]:1}"; do
+			[[ $word != "$2="* ]] || echo "${word#*=}"
+		done
+	done <<<"$text"
 }
 
 records_of() {
@@ -332,12 +366,12 @@ _pins() {
 }
 
 _released() {
-	local kind id
-	for kind in "${_pinned[@]}"; do
-		id=${kind#* }
-		bpftool "${kind% *}" show id "$id" >/dev/null 2>&1 && return 1
-	done
-	return 0
+	local kind
+	[ ${#_pinned[@]} -gt 0 ] || return 0
+	for kind in prog map link; do
+		bpftool "$kind" show 2>/dev/null | sed -nE "s/^([0-9]+):.*/$kind \\1/p" || true
+	done >"$SCRATCH/kernel"
+	! grep -qxFf <(printf '%s\n' "${_pinned[@]}") "$SCRATCH/kernel"
 }
 
 _delete_all() {

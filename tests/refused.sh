@@ -12,32 +12,49 @@ REFUSALS=0
 _standing=
 _held=
 
-# Everything in the registry, except the instance's permanent files (the newest id, the buffers of
-# wakeups and firings, the states of CPUs, the program counts) and the files that some kernels put
-# into each bpffs.
-standing() {
-	find "$REGISTRY" -mindepth 1 ! -name '*.debug' ! -name +last-id ! -name +wakeups ! -name +firings ! -name +sending ! -name "+cpus*" ! -name "+totals*" \
-		2>/dev/null | sort
+# What follows runs after each refusal, so it starts no process.
+
+# look_at_registry: STANDING is everything in it, a line each, except the instance's permanent files (the newest id,
+# the buffers of wakeups and firings, the states of CPUs, the program counts) and the files that some kernels put into
+# each bpffs.
+look_at_registry() {
+	local IFS=$'\n' path standing=()
+	shopt -s globstar dotglob nullglob
+	for path in "$REGISTRY"/**; do
+		case ${path##*/} in
+		'' | *.debug | +last-id | +wakeups | +firings | +sending | +cpus* | +totals*) ;;
+		*) standing+=("$path") ;;
+		esac
+	done
+	shopt -u globstar dotglob nullglob
+	STANDING="${standing[*]}"
 }
 
-# "PID N": how many descriptors each process of the instance except the keeper has open. They
-# include an engine's unpinned maps, programs and links. (This runs after each refusal, so it starts
-# few processes.)
-held() {
-	local pid program fds
+standing() {
+	look_at_registry
+	printf '%s\n' "$STANDING"
+}
 
-	for pid in $(instance_pids); do
-		IFS= read -r -d '' program <"/proc/$pid/cmdline" || continue
-		[ "${program##*/}" != perfpersist-keeper ] || continue
+# look_at_descriptors: HELD has "PID N" lines, how many descriptors each process of the instance except the keeper has
+# open. They include an engine's unpinned maps, programs and links.
+look_at_descriptors() {
+	local pid fds
+
+	HELD=
+	look_for_processes
+	for pid in "${DAEMON_PIDS[@]}"; do
 		fds=("/proc/$pid/fd/"*)
-		echo "$pid ${#fds[@]}"
-	done 2>/dev/null
+		HELD+="$pid ${#fds[@]}"$'\n'
+	done
 }
 
 # Deleted events are gone, and so is the process that reaped them: only the broker, the launcher,
 # the engine and the dumper remain.
 settled() {
-	! grep -q '/+' < <(standing) && [ "$(daemon_pids | wc -l)" -eq 4 ]
+	look_at_registry
+	[[ $STANDING != */+* ]] || return
+	look_for_processes
+	[ ${#DAEMON_PIDS[@]} -eq 4 ]
 }
 
 # comes_to_rest: waits for that, and says what is in the way.
@@ -68,17 +85,16 @@ warm_up() {
 # The count of descriptors must be the same several times: a connection that its client has closed,
 # or a copy that was released, stays open for a moment.
 _steady() {
-	local now
-	now=$(held)
-	[ "$now" = "$_held" ] || _looks=0
-	_held=$now
+	look_at_descriptors
+	[ "$HELD" = "$_held" ] || _looks=0
+	_held=$HELD
 	_looks=$((_looks + 1))
 	[ $_looks -ge "$(length 3 10)" ]
 }
 
 remember() {
 	comes_to_rest
-	_standing=$(standing)
+	_standing=$STANDING
 	_held='' _looks=0
 	wait_until 60 _steady || fail "the daemon opens and closes descriptors without any request"
 }
@@ -86,27 +102,35 @@ remember() {
 # Fewer descriptors than before are correct: on a busy machine a connection that was closed long ago
 # may have been open when they were counted.
 _as_before() {
-	local now
-	[ "$(standing)" = "$_standing" ] || return
-	now=$(held)
-	[ "$now" = "$_held" ] && return
-	[ "$(join <(sort <<<"$_held") <(sort <<<"$now") | awk '$3 <= $2' | wc -l)" -eq "$(wc -l <<<"$_held")" ] || return
-	[ "$(wc -l <<<"$now")" -eq "$(wc -l <<<"$_held")" ] || return
-	_held=$now
+	local pid n before=()
+	look_at_registry
+	[ "$STANDING" = "$_standing" ] || return
+	look_at_descriptors
+	[ "$HELD" != "$_held" ] || return 0
+	while read -r pid n; do
+		before[pid]=$n
+	done <<<"${_held%$'\n'}"
+	[ ${#DAEMON_PIDS[@]} -eq ${#before[@]} ] || return
+	while read -r pid n; do
+		[ "$n" -le "${before[pid]:-0}" ] || return
+	done <<<"${HELD%$'\n'}"
+	_held=$HELD
 }
 
 # nothing_left WHAT: the state is the one that remember recorded.
 nothing_left() {
 	wait_until 20 _as_before && return
 	diff <(echo "$_standing") <(standing) >&2 || true
-	diff <(echo "$_held") <(held) >&2 || true
+	diff <(echo "$_held") <(echo "$HELD") >&2 || true
 	fail "this left something behind: $*"
 }
 
 # one_sentence FILE REGEX WHAT: the file holds one line; sets SENTENCE to it.
 one_sentence() {
-	expect_eq "$(wc -l <"$1")" 1 "lines on stderr of: $3"
-	SENTENCE=$(<"$1")
+	local lines
+	mapfile lines <"$1"
+	[[ ${#lines[@]} -eq 1 && ${lines[0]} == *$'\n' ]] || fail "not one line on stderr of: $3: ${lines[*]}"
+	SENTENCE=${lines[0]%$'\n'}
 	expect_match "$SENTENCE" "$2" "what was said of: $3"
 }
 

@@ -217,9 +217,9 @@ expect_eq "$(newest)" "$before" "the last sample of a paused event"
 perfctl resume a/long >/dev/null
 wait_until 30 is_newer || fail "the samples do not go on when the event is resumed"
 perfctl delete a/long >/dev/null
-memory=$(perfctl limits --json | json_field memory | head -n 1)
+memory=$(perfctl limits --json | json_field memory 1)
 perfctl create a/beside -e "$pmu//,cpu-clock/aux-sample-size=64/" -m 4M >/dev/null
-[ $(($(perfctl limits --json | json_field memory | head -n 1) - memory)) -ge $((cpus * 8 << 20)) ] ||
+[ $(($(perfctl limits --json | json_field memory 1) - memory)) -ge $((cpus * 8 << 20)) ] ||
 	fail "rings of samples are not charged"
 perfctl delete a/beside >/dev/null
 
@@ -378,9 +378,9 @@ expect_refusal "more than the 67108864" perfctl create a/x -e "$pmu//" -m 128M
 expect_refusal "does not trace it" perfctl create a/x -e "$pmu/interval=1/"
 expect_refusal "nothing can fire" perfctl trigger add a/x --on "$pmu//" --action notify
 no_events
-memory=$(perfctl limits --json | json_field memory | head -n 1)
+memory=$(perfctl limits --json | json_field memory 1)
 perfctl create a/trace -e "$pmu//" -m 4M >/dev/null
-[ $(($(perfctl limits --json | json_field memory | head -n 1) - memory)) -ge $((cpus * 4 << 20)) ] ||
+[ $(($(perfctl limits --json | json_field memory 1) - memory)) -ge $((cpus * 4 << 20)) ] ||
 	fail "AUX areas are not charged"
 expect_refusal "may not" as_user perfctl snapshot a/trace -o -
 perfctl delete a/trace >/dev/null

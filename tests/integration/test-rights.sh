@@ -15,7 +15,7 @@ SYSCTL=/proc/sys/kernel/unprivileged_bpf_disabled
 
 sysctl_before=$(cat $SYSCTL 2>/dev/null || true)
 
-# as WHO CMD…
+# as WHO CMD…: becomes that; for subshells.
 as() {
 	local who=$1
 	shift
@@ -24,11 +24,11 @@ as() {
 		set -- "${PERFCTL[@]}" "$@"
 	fi
 	case $who in
-	root) "$@" ;;
-	owner) setpriv --reuid=$OWNER --regid=61001 --clear-groups -- "$@" ;;
-	member) setpriv --reuid=61002 --regid=61002 --groups=61050,$GROUP,61200 -- "$@" ;;
-	primary) setpriv --reuid=61003 --regid=$GROUP --clear-groups -- "$@" ;;
-	other) setpriv --reuid=61004 --regid=61004 --groups=61050 -- "$@" ;;
+	root) exec "$@" ;;
+	owner) exec setpriv --reuid=$OWNER --regid=61001 --clear-groups -- "$@" ;;
+	member) exec setpriv --reuid=61002 --regid=61002 --groups=61050,$GROUP,61200 -- "$@" ;;
+	primary) exec setpriv --reuid=61003 --regid=$GROUP --clear-groups -- "$@" ;;
+	other) exec setpriv --reuid=61004 --regid=61004 --groups=61050 -- "$@" ;;
 	esac
 }
 
@@ -63,11 +63,10 @@ expect() {
 	[ "$want" -eq 0 ] || refused=$((refused + 1))
 }
 
-# 0 or N, depending on the previous command's success.
+# code N CMD…: CODE is 0 or N, depending on its success.
 code() {
-	local no=$1
-	shift
-	if "$@"; then echo 0; else echo "$no"; fi
+	CODE=0
+	"${@:2}" || CODE=$1
 }
 
 namespaces() {
@@ -92,8 +91,10 @@ for who in root owner member primary other; do
 	readable=()
 	for mode in "${MODES[@]}"; do
 		ns=m$mode
-		r=$(code 4 may $who 4 "$mode")
-		w=$(code 4 may $who 2 "$mode")
+		code 4 may $who 4 "$mode"
+		r=$CODE
+		code 4 may $who 2 "$mode"
+		w=$CODE
 		[ "$r" -eq 0 ] && readable+=("$ns")
 		expect "$r" $who list perfctl list "$ns"
 		expect "$r" $who show perfctl show "$ns/e"
@@ -128,14 +129,17 @@ checked=0 refused=0
 for who in root owner member primary other; do
 	for mode in "${MODES[@]}"; do
 		dir=$REGISTRY/m$mode
-		f=$(code 1 may_file $who "$mode")
+		code 1 may_file $who "$mode"
+		f=$CODE
 		expect "$f" $who "cat info" cat "$dir/e/info"
 		expect "$f" $who "cat stat" cat "$dir/e/stat"
-		expect "$(code 2 may_file $who "$mode")" $who ls ls "$dir" "$dir/e/"
+		code 2 may_file $who "$mode"
+		expect "$CODE" $who ls ls "$dir" "$dir/e/"
 		# Nor does who counts up ids find more than by names.
 		by_id=$(realpath "$dir/e")
 		expect "$f" $who "cat info by its id" cat "$by_id/info"
-		expect "$(code 2 may_file $who "$mode")" $who "ls by its id" ls "$by_id"
+		code 2 may_file $who "$mode"
+		expect "$CODE" $who "ls by its id" ls "$by_id"
 		[ $who = root ] && continue
 		expect 0 $who "the pins" "$BIN/pin-get" "$dir"/e/*
 		expect 1 $who "mkdir" mkdir "$dir/e/x" "$dir/x"
@@ -234,8 +238,10 @@ for makers in root group all; do
 $(namespaces)"
 	sed -i "s/^Group=$DAEMON_GID/Group=$GROUP/" "$CONF"
 	start_daemon
-	expect "$(code 4 test $makers != root)" member "making a namespace" perfctl create mine/e -e sched:sched_switch -m 4K
-	expect "$(code 4 test $makers = all)" other "making a namespace" perfctl create theirs/e -e sched:sched_switch -m 4K
+	code 4 test $makers != root
+	expect "$CODE" member "making a namespace" perfctl create mine/e -e sched:sched_switch -m 4K
+	code 4 test $makers = all
+	expect "$CODE" other "making a namespace" perfctl create theirs/e -e sched:sched_switch -m 4K
 	if [ $makers != root ]; then
 		# It belongs to its creator: the group reads, others get nothing.
 		expect 0 primary "reading what a member made" perfctl show mine/e
@@ -261,7 +267,8 @@ $(namespaces)"
 	sed -i "s/^Group=$DAEMON_GID/Group=$GROUP/" "$CONF"
 	start_daemon
 	for who in root member other; do
-		may=$(code 4 test $who = root -o $probers = all -o $who = member -a $probers = group)
+		code 4 test $who = root -o $probers = all -o $who = member -a $probers = group
+		may=$CODE
 		for text in "uprobe:$libc:malloc" mem:0x1000:w "sched:sched_switch,mem:0x1000:w"; do
 			if [ "$may" -eq 0 ]; then
 				expect 0 $who "probing $text, Probes=$probers" perfctl create $who/probe -e "$text" -m 4K
@@ -278,12 +285,14 @@ $(namespaces)"
 	done
 	# A second name for root's event gives no access, either.
 	perfctl create m0644/stacks -e cpu-clock --call-graph dwarf -m 16K >/dev/null 2>&1
-	expect "$(code 4 test $probers = all)" other "a name for root's stacks" \
+	code 4 test $probers = all
+	expect "$CODE" other "a name for root's stacks" \
 		perfctl create other/stacks -e cpu-clock --call-graph dwarf -m 16K --share
 	perfctl delete m0644/stacks >/dev/null
 	perfctl delete other/stacks >/dev/null 2>&1 || true
 	perfctl create m0644/probe -e mem:0x1000:w -m 4K >/dev/null
-	expect "$(code 4 test $probers = all)" other "a name for root's probe" \
+	code 4 test $probers = all
+	expect "$CODE" other "a name for root's probe" \
 		perfctl create other/probe -e mem:0x1000:w -m 4K --share
 	perfctl delete m0644/probe >/dev/null
 	perfctl delete other/probe >/dev/null 2>&1 || true

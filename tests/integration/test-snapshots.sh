@@ -91,7 +91,7 @@ expect_eq "$(field PERFPERSIST_EVENT) $(field PRIORITY) $(field SYSLOG_IDENTIFIE
 expect_eq "$(field PERFPERSIST_PID) $(field PERFPERSIST_TID)" "$pid $pid" "who ran"
 # The kernel names a task after its program before this event.
 expect_eq "$(field PERFPERSIST_COMM)" "${MARK##*/}" "its name"
-cpu=$(perfctl script -i "$FILE" --json 2>/dev/null | grep sched_process_exec | tail -n 1 | json_field cpu | head -n 1)
+cpu=$(perfctl script -i "$FILE" --json 2>/dev/null | grep sched_process_exec | tail -n 1 | json_field cpu 1)
 expect_eq "$(field PERFPERSIST_CPU)" "$cpu" "the CPU"
 time=$(($(field PERFPERSIST_TIME) / 1000000000))
 if [ $time -lt "$before" ] || [ $time -gt "$(date +%s)" ]; then

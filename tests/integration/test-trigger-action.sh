@@ -65,7 +65,7 @@ paused() {
 }
 
 memory() {
-	perfctl limits --json | json_field memory | head -n 1
+	perfctl limits --json | json_field memory 1
 }
 
 memory_is() {

@@ -372,7 +372,7 @@ fi
 
 # memory_is N: for wait_until.
 memory() {
-	perfctl limits --json | json_field memory | head -n 1
+	perfctl limits --json | json_field memory 1
 }
 
 memory_is() {
