@@ -11,6 +11,7 @@
 
 static struct broker b;
 static int program = -EBADF;
+static uint64_t cost = COST;
 static unsigned fired, others;
 
 /* Sends an empty firing. */
@@ -57,7 +58,7 @@ static void fire(void)
 /* As with 64 triggers: while one is handled the next one comes. It sleeps as if others had the CPU. */
 static void on_fired(void *userdata _unused_, const struct pp_fired *f _unused_)
 {
-	const struct timespec t = { 0, COST };
+	const struct timespec t = { (time_t)(cost / 1000000000), (long)(cost % 1000000000) };
 
 	fired++;
 	nanosleep(&t, NULL);
@@ -74,14 +75,11 @@ static int on_other(sd_event_source *s _unused_, void *userdata _unused_)
 	return 0;
 }
 
-START_TEST(without_end)
-{
-	struct firings f = {
-		.loop = NULL, .registry = b.registry, .fired = on_fired, .done = on_read, .fd = -1
-	};
-	sd_event_source *other = NULL;
-	int map;
+static struct firings f = { .registry = b.registry, .fired = on_fired, .done = on_read, .fd = -1 };
+static int map = -EBADF;
 
+static void begin(void)
+{
 	broker_start(&b);
 	pins_begin(&b);
 	f.loop = b.loop;
@@ -90,6 +88,22 @@ START_TEST(without_end)
 	ck_assert_int_eq(firings_listen(&f), -ENOENT);
 	pins_add(&b, map, PP_FIRINGS);
 	ck_assert_int_eq(firings_listen(&f), 0);
+}
+
+static void end(void)
+{
+	firings_done(&f);
+	close(program);
+	close(map);
+	pins_end(&b);
+	broker_end(&b);
+}
+
+START_TEST(without_end)
+{
+	sd_event_source *other = NULL;
+
+	begin();
 	ck_assert_int_eq(sd_event_add_defer(b.loop, &other, on_other, NULL), 0);
 	ck_assert_int_eq(sd_event_source_set_enabled(other, SD_EVENT_ON), 0);
 	ck_assert_int_eq(sd_event_source_set_priority(other, FAIR_QUEUE_PRIORITY), 0);
@@ -98,11 +112,21 @@ START_TEST(without_end)
 		ck_assert_int_ge(sd_event_run(b.loop, UINT64_MAX), 0);
 	ck_assert_uint_gt(others, 0);
 	sd_event_source_disable_unref(other);
-	firings_done(&f);
-	close(program);
-	close(map);
-	pins_end(&b);
-	broker_end(&b);
+	end();
+}
+END_TEST
+
+/* The machine stands still for a second, or a guest for minutes: the next firing does not wait eight times as long. */
+START_TEST(stands_still)
+{
+	begin();
+	cost = 1000000000;
+	fire();
+	while (fired < 1)
+		ck_assert_int_ge(sd_event_run(b.loop, UINT64_MAX), 0);
+	ck_assert_uint_gt(f.debt, 0);
+	ck_assert_uint_lt(f.debt, cost / 4);
+	end();
 }
 END_TEST
 
@@ -114,6 +138,7 @@ int main(void)
 	need(no_bpffs());
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, without_end);
+	tcase_add_test(t, stands_still);
 	suite_add_tcase(suite, t);
 	return run_suite(suite);
 }

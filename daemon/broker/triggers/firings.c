@@ -17,6 +17,8 @@
  * of a CPU, CPU time would be forgiven faster than it can be taken, and requests would wait without end. */
 #define SHARE 8
 #define AT_ONCE 50000000ULL /* ns */
+/* It waits for a second at most, though the machine stood still for minutes while it read. */
+#define DEBT_MAX (AT_ONCE + 1000000000ULL / SHARE)
 #define RETRY_USEC 1000000ULL
 
 static void on_record(void *userdata, const void *record, size_t size)
@@ -57,7 +59,7 @@ static int on_io(sd_event_source *s _unused_, int fd _unused_, uint32_t revents 
 	f->debt -= MIN(f->debt, (began - f->paid) / SHARE);
 	consume(f);
 	f->paid = pp_clock_ns(CLOCK_MONOTONIC);
-	f->debt += f->paid - began;
+	f->debt = MIN(f->debt + (f->paid - began), DEBT_MAX);
 	if (f->debt <= AT_ONCE || timer_start(f->timer, (f->debt - AT_ONCE) * SHARE / 1000 + 1) < 0)
 		return 0;
 	return sd_event_source_set_enabled(f->io, SD_EVENT_OFF);
