@@ -18,7 +18,7 @@
 #include "daemon/engine/event/event.h"
 #include "daemon/engine/event/names.h"
 #include "daemon/engine/event/takeover.h"
-#include "daemon/engine/kernel/kernel.h"
+#include "daemon/engine/heap.h"
 #include "daemon/engine/registry/cpu-states.h"
 #include "daemon/engine/registry/pins.h"
 #include "daemon/engine/registry/reaper.h"
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	budget_set(o.max_memory);
-	kernel_btf_prepare();
+	heap_prepare();
 	if (open_registry(o.instance, o.broker) < 0)
 		return 1;
 	r = serve(listener, signals, &(struct accept_rule){ o.broker, (pid_t)o.broker_pid });

@@ -11,6 +11,7 @@
 #include "daemon/engine/event/adopt.h"
 #include "daemon/engine/event/ends.h"
 #include "daemon/engine/exchange.h"
+#include "daemon/engine/heap.h"
 #include "daemon/engine/kernel/kernel.h"
 #include "daemon/engine/registry/orphans.h"
 #include "daemon/engine/registry/reaper.h"
@@ -83,8 +84,7 @@ static int watchdog_interval(void)
 /* Milliseconds until something is due; -1: nothing is. */
 static int next_wakeup(int watchdog)
 {
-	int times[] = { watchdog, orphans_timeout(), ends_timeout(), kernel_btf_timeout() },
-	    next = -1;
+	int times[] = { watchdog, orphans_timeout(), ends_timeout(), heap_timeout() }, next = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (times[i] >= 0 && (next < 0 || times[i] < next))
@@ -113,11 +113,14 @@ static int serve_once(struct server *s, int watchdog)
 	};
 	int n;
 
+	kernel_btf_forget();
 	n = poll(fds, ARRAY_SIZE(fds), next_wakeup(watchdog));
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (n == 0)
-		kernel_btf_trim();
+		heap_trim();
+	else
+		heap_used();
 	if (fds[0].revents)
 		take_signals(s);
 	/* Orders that were sent before their broker died are carried out before its successor's. */

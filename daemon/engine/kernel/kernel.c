@@ -5,7 +5,6 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -14,13 +13,7 @@
 
 #include "proto/macro.h"
 
-/* malloc(3) takes what is larger from mmap(2), if it is told nothing; its own limit, on 64 bits. */
-#define HEAP_BLOCK_MAX (32 << 20)
-#define HEAP_SPARE (2 << 20) /* free bytes of the heap that are not worth giving back */
-#define TRIM_MSEC 100	     /* one order follows the other */
-
-static struct btf *kept;     /* until kernel_btf_forget() */
-static size_t without_pages; /* free bytes of the heap that malloc_trim() has seen */
+static struct btf *kept; /* until kernel_btf_forget() */
 
 bool kernel_lacks_for_now(int r)
 {
@@ -63,35 +56,6 @@ void kernel_btf_forget(void)
 {
 	btf__free(kept);
 	kept = NULL;
-}
-
-/* Free bytes of the heap that have pages. */
-static size_t spare(void)
-{
-	size_t all = mallinfo2().fordblks;
-
-	without_pages = MIN(without_pages, all);
-	return all - without_pages;
-}
-
-int kernel_btf_timeout(void)
-{
-	return kept || spare() > HEAP_SPARE ? TRIM_MSEC : -1;
-}
-
-void kernel_btf_trim(void)
-{
-	kernel_btf_forget();
-	if (spare() <= HEAP_SPARE)
-		return;
-	malloc_trim(0);
-	without_pages = mallinfo2().fordblks;
-}
-
-void kernel_btf_prepare(void)
-{
-	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
-	mallopt(M_TRIM_THRESHOLD, 4 * HEAP_BLOCK_MAX);
 }
 
 /* "none integrity [confidentiality]" */

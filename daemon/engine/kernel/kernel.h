@@ -17,16 +17,8 @@ bool kernel_has_btf(void);
 /* The kernel's BTF, until kernel_btf_forget(). NULL with errno. */
 const struct btf *kernel_btf(void);
 
-/* Frees it, best before libbpf reads it once more, as it does for each object: then it gets the same memory. */
+/* Frees it: before libbpf reads it once more, into the same memory (heap.h), and when an order has been carried out. */
 void kernel_btf_forget(void);
-
-/* At the start: these megabytes come from the heap, from pages that were used before, and not from mmap(2), for which
- * the kernel clears thousands anew. */
-void kernel_btf_prepare(void);
-
-/* When no order has come for so many milliseconds (-1: there is nothing): gives back to the kernel what is free. */
-int kernel_btf_timeout(void);
-void kernel_btf_trim(void);
 
 /* Whether lockdown (confidentiality) keeps programs from reading kernel memory. */
 bool kernel_is_confidential(void);
