@@ -102,17 +102,17 @@ remember() {
 # Fewer descriptors than before are correct: on a busy machine a connection that was closed long ago
 # may have been open when they were counted.
 _as_before() {
-	local pid n before=()
+	local pid n had=()
 	look_at_registry
 	[ "$STANDING" = "$_standing" ] || return
 	look_at_descriptors
 	[ "$HELD" != "$_held" ] || return 0
 	while read -r pid n; do
-		before[pid]=$n
+		had[pid]=$n
 	done <<<"${_held%$'\n'}"
-	[ ${#DAEMON_PIDS[@]} -eq ${#before[@]} ] || return
+	[ ${#DAEMON_PIDS[@]} -eq ${#had[@]} ] || return
 	while read -r pid n; do
-		[ "$n" -le "${before[pid]:-0}" ] || return
+		[ "$n" -le "${had[pid]:-0}" ] || return
 	done <<<"${HELD%$'\n'}"
 	_held=$HELD
 }
