@@ -36,7 +36,7 @@ HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIC
 CPPFLAGS += -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"' -DPP_LIBEXECDIR='"$(LIBEXECDIR)"' \
 	-DPP_SYSCONFDIR='"$(SYSCONFDIR)"' -DPP_VENDORDIR='"$(PREFIX)/lib"' -I. -I$(BUILD)/gen
 ALL_CFLAGS = -std=gnu17 $(OPTIMIZE) -g -ffile-prefix-map=$(CURDIR)=. $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
-ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(SAN_LDFLAGS) $(LDFLAGS)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN) $(LDFLAGS)
 ifeq ($(MULTIARCH),x86_64-linux-gnu)
 HARDEN += -fcf-protection
 endif
@@ -49,10 +49,9 @@ OPTIMIZE := -O2
 ifdef SANITIZE
 OPTIMIZE := -O0
 WARN := -w
-SAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# LeakSanitizer reads all that a program may write, at its end and at that of each child: with the shared libraries
-# that is 6 MB of each of them, and a page fault for each 4 KB.
-SAN_LDFLAGS := -static-libasan -static-libubsan
+# Static libraries: LeakSanitizer reads all that a program may write, at its end and at that of each child, and each of
+# the shared ones has 6 MB of that, a page fault for each 4 KB.
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -static-libasan -static-libubsan
 else
 HARDEN += -D_FORTIFY_SOURCE=2
 endif

@@ -68,8 +68,8 @@ breakpoints_are_dead() {
 
 # ── people and processes ─────────────────────────────────────────────────────────────────
 
-# As an argument; as a command it is an alias, so that a pipeline or a subshell becomes perfctl and forks for it no more.
-# What a test does most is to fork: all helpers here do without where they can.
+# For perfctl as an argument. As a command it is an alias, so that what a pipeline forks becomes perfctl at once.
+# Tests mostly fork; the helpers here do without where they can.
 perfctl() {
 	"${PERFCTL[@]}" "$@"
 }
@@ -369,7 +369,7 @@ _released() {
 	local kind
 	[ ${#_pinned[@]} -gt 0 ] || return 0
 	for kind in prog map link; do
-		bpftool "$kind" show 2>/dev/null | sed -nE "s/^([0-9]+):.*/$kind \\1/p" || true
+		bpftool "$kind" show 2>/dev/null | sed -nE "s/^([0-9]+):.*/$kind \\1/p" || return
 	done >"$SCRATCH/kernel"
 	! grep -qxFf <(printf '%s\n' "${_pinned[@]}") "$SCRATCH/kernel"
 }

@@ -5,7 +5,7 @@
 #include <malloc.h>
 #include <stdbool.h>
 
-#define BLOCK_MAX (32 << 20) /* the largest that mallopt(3) allows */
+#define BLOCK_MAX (32 << 20) /* the largest that mallopt(3) allows, on 64 bits */
 #define SPARE_MAX (2 << 20)  /* free bytes that are not worth giving back */
 #define TRIM_MSEC 1000	     /* one order follows the other */
 
